@@ -16,7 +16,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CPUS = ('cortex-a53', 'cortex-a55', 'cortex-a57', 'cortex-a72', 'neoverse-n1', 'apple-a14')
 KERNELS = ('gemm_f32_5x16_neon', 'gemm_f32_4x16_neon', 'gemm_f32_5x8_neon', 'gemm_f16_5x32_asimdhp', 'gemm_bf16_8x8_bf16',
-           'gemm_planar_f32_8x12_neon', 'dwconv_planes_f32_neon', 'gemm_s8_8x8_i8mm', 'gemm_s8_8x8_asimddp', 'gemm_s16_8x8_neon')
+           'gemm_planar_f32_8x12_neon', 'gemm_planar_f16_8x24_asimdhp', 'dwconv_planes_f32_neon', 'gemm_s8_8x8_i8mm',
+           'gemm_s8_8x8_asimddp', 'gemm_s16_8x8_neon')
 MULTIPLY = re.compile(r'^(fmla|bfmmla|sdot|udot|smmla|smlal2?)\b')
 ITERATIONS = 200
 

@@ -9,6 +9,7 @@
 #include "guarded.h"
 #include "layer/cpu/common/kernel_set.h"
 #include "layer/cpu/dwconv/dwconv.h"
+#include "quoll/mat.h"
 #include "runtime/scalar.h"
 
 using namespace quoll;
@@ -315,6 +316,64 @@ TEST(Dwconv, planes) {
             }
         }
     }
+}
+
+// Rows of planar half floats. How far off a sum may be: what rounding every partial sum makes.
+void check_planar(DwconvPlanarKernel kernel, int stride, int out_w, int out_h, int before_x,
+                  int before_y, int more, bool at_end, Rng& rng) {
+    DwconvPlanar r = {};
+    // more: columns and rows behind what the last window needs; -1: it has one of padding.
+    r.in_w = (out_w - 1) * stride + 3 - before_x + more;
+    r.in_h = (out_h - 1) * stride + 3 - before_y + more;
+    if (stride == 2) r.in_w = std::max(r.in_w, 2 * out_w);
+    r.before_x = before_x, r.before_y = before_y, r.out_w = out_w, r.y_last = out_h;
+    r.low = -0.75f, r.high = 1.5f;
+    const auto half = [&] { return float32_to_float16(rng.value()); };
+    Guarded<uint16_t> in((size_t)r.in_w * r.in_h, at_end), out((size_t)out_w * out_h, at_end);
+    Guarded<uint16_t> weight(kDwconvPlanarWeights, at_end);
+    for (auto* values : {&in, &weight})
+        for (uint16_t& x : *values) x = half();
+    r.in = in.data(), r.weight = weight.data(), r.out = out.data();
+    if (out_h > 1) {  // in two parts
+        r.y_last = out_h / 2;
+        kernel(r);
+        r.out += r.y_last * out_w;
+        r.y_first = r.y_last, r.y_last = out_h;
+    }
+    kernel(r);
+    for (int y = 0; y < out_h; y++)
+        for (int x = 0; x < out_w; x++) {
+            double sum = float16_to_float32(weight[9]), error = 0;
+            for (int k = 0; k < 9; k++) {
+                const int row = y * stride - before_y + k / 3;
+                const int column = x * stride - before_x + k % 3;
+                if (row < 0 || row >= r.in_h || column < 0 || column >= r.in_w) continue;
+                sum += (double)float16_to_float32(in[row * r.in_w + column]) *
+                       float16_to_float32(weight[k]);
+                error += 0x1p-11 * (fabs(sum) + error) + 0x1p-25;
+            }
+            ASSERT_NEAR(float16_to_float32(out[y * out_w + x]), std::min(1.5, std::max(-.75, sum)),
+                        error)
+                << "stride " << stride << " outputs " << out_w << "x" << out_h << " at " << x << ","
+                << y << " padding " << before_x << "," << before_y << " more " << more;
+        }
+}
+
+TEST(Dwconv, planar_half_floats) {
+    if (!host_kernel_set().f16) GTEST_SKIP() << "no arithmetic of half floats";
+    Rng rng;
+    for (int stride : {1, 2})
+        for (int out_w : {8, 9, 14, 15, 16, 17, 28})
+            for (int out_h : {1, 2, 5, 8})
+                for (int before : {0, 1, 2, 3})
+                    for (int more : {-1, 0, 1})
+                        for (bool at_end : {false, true}) {
+                            if (out_h == 1 && more < 0) continue;
+                            check_planar(host_kernel_set().f16->dwconv->planar[stride - 1], stride,
+                                         out_w, out_h, before & 1, before >> 1,
+                                         stride == 1 && more > 0 ? 0 : more, at_end, rng);
+                            if (HasFatalFailure()) return;
+                        }
 }
 
 TEST(Dwconv, pack_rows) {

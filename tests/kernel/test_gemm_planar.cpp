@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "guarded.h"
 #include "layer/cpu/gemm/conv_plan.h"
+#include "layer/cpu/gemm/planar_product.h"
 #include "layer/cpu/registry/kernel_rows.h"
+#include "quoll/mat.h"
 
 using namespace quoll;
 
@@ -18,10 +21,30 @@ namespace {
 
 std::mt19937 g_rng(17);
 float uniform() { return std::uniform_real_distribution<float>(-1, 1)(g_rng); }
+
+// Values of kernels: floats, and half floats. kRounding: the most that rounding moves one by.
+float value(float x) { return x; }
+float value(uint16_t x) { return float16_to_float32(x); }
+void set(float& to, float x) { to = x; }
+void set(uint16_t& to, float x) { to = float32_to_float16(x); }
+template <class T>
+constexpr double kRounding = sizeof(T) == 2 ? 0x1p-11 : 0x1p-24;
+
 template <class Values>
 void fill(Values& values) {
-    for (float& v : values) v = uniform();
+    for (auto& v : values) set(v, uniform());
 }
+
+// A sum of products that are added one by one, each sum rounded, and how far off it may be.
+template <class T>
+struct RoundedSum {
+    double exact, error = 0;
+    explicit RoundedSum(double start) : exact(start) {}
+    void add(double product) {
+        exact += product;
+        error += kRounding<T> * (fabs(exact) + error) + 0x1p-25;
+    }
+};
 
 struct Case {
     size_t k, used, in_gap, b_gap, out_gap;
@@ -29,70 +52,88 @@ struct Case {
     bool at_end;
 };
 
+// Kernels of T make so many pixels at once.
+template <class T>
+constexpr size_t kPixels = sizeof(T) == 2 ? kPlanarHalfPixels : kPlanarPixels;
+
+template <class T>
 void check_kernel(GemmPlanarKernel kernel, size_t columns, const Case& t) {
-    const size_t in_step = kPlanarPixels + t.in_gap, b_step = columns + t.b_gap;
-    const size_t out_step = kPlanarPixels + t.out_gap;
-    Guarded<float> in((t.k - 1) * in_step + kPlanarPixels, t.at_end);
-    Guarded<float> b((t.k - 1) * b_step + columns, t.at_end), bias(columns, t.at_end);
-    Guarded<float> out((t.used - 1) * out_step + kPlanarPixels, t.at_end);
+    const size_t pixels = kPixels<T>, in_step = pixels + t.in_gap, b_step = columns + t.b_gap;
+    const size_t out_step = pixels + t.out_gap;
+    Guarded<T> in((t.k - 1) * in_step + pixels, t.at_end);
+    Guarded<T> b((t.k - 1) * b_step + columns, t.at_end), bias(columns, t.at_end);
+    Guarded<T> out((t.used - 1) * out_step + pixels, t.at_end);
     fill(in), fill(b), fill(bias);
-    for (float& x : out) x = 77.f;
+    for (T& x : out) set(x, 77.f);
     kernel({in.data(), (ptrdiff_t)in_step, t.k, b.data(), b_step, bias.data(), out.data(),
             (ptrdiff_t)out_step, t.used, t.low, t.high});
     for (size_t i = 0; i < out.size(); i++) {
         const size_t n = i / out_step, m = i % out_step;
-        if (m >= kPlanarPixels) {
-            ASSERT_EQ(out[i], 77.f) << "wrote between results";
+        if (m >= pixels) {
+            ASSERT_EQ(value(out[i]), 77.f) << "wrote between results";
             continue;
         }
-        double sum = bias[n];
-        for (size_t j = 0; j < t.k; j++) sum += (double)in[j * in_step + m] * b[j * b_step + n];
-        const double exact = std::min<double>(t.high, std::max<double>(t.low, sum));
-        ASSERT_NEAR(out[i], exact, 0x1p-23 * (double)(t.k + 3) * sqrt((double)t.k + 1))
+        RoundedSum<T> sum(value(bias[n]));
+        for (size_t j = 0; j < t.k; j++)
+            sum.add((double)value(in[j * in_step + m]) * value(b[j * b_step + n]));
+        const double exact = std::min<double>(t.high, std::max<double>(t.low, sum.exact));
+        ASSERT_NEAR(value(out[i]), exact, sum.error)
             << "column " << n << " of " << t.used << " pixel " << m << " k " << t.k;
     }
 }
 
+// f(kernel, its columns, a value of its type)
 template <class F>
 void for_kernels(F f) {
     for (const KernelRow& row : kernel_rows()) {
-        if (row.slot != KernelSlot::gemm_planar || !host_cpu_features().has_all(row.features))
+        const bool half = row.slot == KernelSlot::f16_gemm_planar;
+        if ((row.slot != KernelSlot::gemm_planar && !half) ||
+            !host_cpu_features().has_all(row.features))
             continue;
         SCOPED_TRACE(row.name);
-        ASSERT_EQ(row.rows, kPlanarPixels);
-        f((GemmPlanarKernel)row.part, (size_t)row.columns);
+        ASSERT_EQ(row.rows, half ? kPlanarHalfPixels : kPlanarPixels);
+        if (half)
+            f((GemmPlanarKernel)row.part, (size_t)row.columns, uint16_t());
+        else
+            f((GemmPlanarKernel)row.part, (size_t)row.columns, float());
     }
 }
 
 TEST(GemmPlanar, kernels) {
-    for_kernels([](GemmPlanarKernel kernel, size_t columns) {
+    for_kernels([](GemmPlanarKernel kernel, size_t columns, auto type) {
+        using T = decltype(type);
         for (size_t k : {1, 2, 3, 4, 5, 7, 8, 58, 131})
             for (size_t used = 1; used <= columns; used++)
                 for (bool at_end : {false, true}) {
                     const size_t gap = k * used % 5;
-                    check_kernel(kernel, columns,
-                                 {k, used, gap, 4, 3, -INFINITY, INFINITY, at_end});
-                    check_kernel(kernel, columns, {k, used, 0, 0, gap, 0.f, INFINITY, at_end});
-                    check_kernel(kernel, columns, {k, used, 1, 8, 0, -.5f, .75f, at_end});
-                    check_kernel(kernel, columns, {k, used, 2, 0, 0, -INFINITY, .25f, at_end});
+                    check_kernel<T>(kernel, columns,
+                                    {k, used, gap, 4, 3, -INFINITY, INFINITY, at_end});
+                    check_kernel<T>(kernel, columns, {k, used, 0, 0, gap, 0.f, INFINITY, at_end});
+                    check_kernel<T>(kernel, columns, {k, used, 1, 8, 0, -.5f, .75f, at_end});
+                    check_kernel<T>(kernel, columns, {k, used, 2, 0, 0, -INFINITY, .25f, at_end});
                     if (::testing::Test::HasFatalFailure()) return;
                 }
     });
 }
 
 TEST(GemmPlanar, nan_and_infinity_reach_the_result) {
-    for_kernels([](GemmPlanarKernel kernel, size_t columns) {
+    for_kernels([](GemmPlanarKernel kernel, size_t columns, auto type) {
+        using T = decltype(type);
+        const size_t pixels = kPixels<T>;
+        T one, zero, odd;
+        set(one, 1.f), set(zero, 0.f);
         for (float special : {NAN, INFINITY}) {
-            std::vector<float> in(2 * kPlanarPixels, 1.f), b(2 * columns, 1.f), bias(columns, 0.f);
-            std::vector<float> out(columns * kPlanarPixels);
-            in[kPlanarPixels + 5] = special;
-            kernel({in.data(), kPlanarPixels, 2, b.data(), columns, bias.data(), out.data(),
-                    kPlanarPixels, columns, 0.f, 6.f});
+            std::vector<T> in(2 * pixels, one), b(2 * columns, one), bias(columns, zero);
+            std::vector<T> out(columns * pixels);
+            set(odd, special);
+            in[pixels + 5] = odd;
+            kernel({in.data(), (ptrdiff_t)pixels, 2, b.data(), columns, bias.data(), out.data(),
+                    (ptrdiff_t)pixels, columns, 0.f, 6.f});
             for (size_t i = 0; i < out.size(); i++) {
-                const bool there = i % kPlanarPixels == 5;
-                EXPECT_EQ(isnan(out[i]), there && isnan(special));
-                if (!isnan(out[i])) {
-                    EXPECT_EQ(out[i], there ? 6.f : 2.f);
+                const bool there = i % pixels == 5;
+                EXPECT_EQ(isnan(value(out[i])), there && isnan(special));
+                if (!isnan(value(out[i]))) {
+                    EXPECT_EQ(value(out[i]), there ? 6.f : 2.f);
                 }
             }
         }
@@ -102,7 +143,7 @@ TEST(GemmPlanar, nan_and_infinity_reach_the_result) {
 #if defined(__aarch64__)
 // What a call must leave as it was (AAPCS64, 6.1): the lower halves of v8 to v15.
 TEST(GemmPlanar, kernels_keep_registers) {
-    for_kernels([](GemmPlanarKernel kernel, size_t columns) {
+    for_kernels([](GemmPlanarKernel kernel, size_t columns, auto) {
         std::vector<float> in(5 * kPlanarPixels, 1.f), b(5 * columns, 1.f), bias(columns, 1.f);
         std::vector<float> out(columns * kPlanarPixels);
         const GemmPlanarTile tile = {in.data(), kPlanarPixels, 5,          b.data(),
@@ -170,6 +211,61 @@ TEST(GemmPlanar, convolutions_are_those_of_tiles) {
                         }
                     }
     }
+}
+
+// Products of planar blobs of any number of pixels, of floats and of half floats, against sums in
+// double; the same bits for any number of threads, nothing beyond the pixels read or written.
+template <class T>
+void check_product(const GemmKernels& gemm, const GemmKernels& panels, size_t pixels, size_t in_c,
+                   size_t out_c) {
+    const PlanarProduct p = {&gemm, &panels, pixels, in_c, out_c, pixels + 3, pixels + 1};
+    std::vector<float> weights(in_c * out_c);
+    for (float& w : weights) {
+        T rounded;
+        set(rounded, uniform());
+        w = value(rounded);
+    }
+    Guarded<float> packed(gemm_packed_size(panels, out_c, in_c));
+    gemm_pack(panels, weights.data(), in_c, false, out_c, in_c, packed.data());
+    Guarded<T> in((in_c - 1) * p.in_step + pixels), out((out_c - 1) * p.out_step + pixels);
+    Guarded<T> bias(gemm_bias_size(panels, out_c));
+    fill(in), fill(bias);
+    FusedActivation clip;
+    clip.low = -1.f, clip.high = 2.f;
+    std::vector<T> first;
+    for (int threads : {1, 3}) {
+        for (T& x : out) set(x, 55.f);
+        run_planar(p, in.data(), packed.data(), bias.data(), out.data(), clip, threads);
+        if (first.empty()) first.assign(out.begin(), out.end());
+        ASSERT_EQ(memcmp(first.data(), out.data(), first.size() * sizeof(T)), 0) << threads;
+    }
+    for (size_t i = 0; i < out.size(); i++) {
+        const size_t n = i / p.out_step, m = i % p.out_step;
+        if (m >= pixels) {
+            ASSERT_EQ(value(out[i]), 55.f) << "wrote between results";
+            continue;
+        }
+        RoundedSum<T> sum(value(bias[n]));
+        for (size_t k = 0; k < in_c; k++)
+            sum.add((double)value(in[k * p.in_step + m]) * weights[n * in_c + k]);
+        ASSERT_NEAR(value(out[i]), std::min(2., std::max(-1., sum.exact)), sum.error)
+            << "channel " << n << " pixel " << m;
+    }
+}
+
+TEST(GemmPlanar, products) {
+    const KernelSet& host = host_kernel_set();
+    for (size_t pixels : {1, 11, 12, 23, 24, 25, 47, 49, 100, 196})
+        for (size_t in_c : {1, 5, 58})
+            for (size_t out_c : {1, 4, 5, 31, 58, 69}) {
+                SCOPED_TRACE(std::to_string(pixels) + " pixels, " + std::to_string(in_c) + " to " +
+                             std::to_string(out_c));
+                if (has_planar(*host.gemm))
+                    check_product<float>(*host.gemm, *host.gemm, pixels, in_c, out_c);
+                if (host.f16 && has_planar(*host.f16->gemm))
+                    check_product<uint16_t>(*host.f16->gemm, *host.half->gemm, pixels, in_c, out_c);
+                if (HasFatalFailure()) return;
+            }
 }
 
 }  // namespace

@@ -167,6 +167,8 @@ TEST(KernelSet, has_the_parts_of_rows) {
             : row.slot == KernelSlot::dwconv_planes  ? (KernelPart)set.dwconv->planes
             : row.slot == KernelSlot::gemm_planar
                 ? (KernelPart)set.gemm->planar[row.columns / kPlanarColumns - 1]
+            : row.slot == KernelSlot::f16_gemm_planar
+                ? (KernelPart)set.f16->gemm->planar[row.columns / kPlanarColumns - 1]
                 : (KernelPart)set.winograd->output;
         EXPECT_EQ(part, row.part) << row.name;
     }

@@ -20,6 +20,8 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(13, 11, 3), 3, 3, 3, "4=-234 2=2 18=0.5 5=1"),
     conv(Shape(13, 11, 4), 4, 4, 7, "4=3 15=1 14=2 16=0 12=1 13=3 9=4"),
     conv(Shape(37, 5, 16), 16, 16, 3, "4=1 5=1 9=1 18=0.5"),
+    conv(Shape(12, 10, 5), 5, 5, 3, "4=1 5=1 9=1"),
+    conv(Shape(18, 9, 12), 12, 12, 3, "4=1 3=2"),
     conv(Shape(30, 9, 16), 16, 16, 5, "4=3 15=1 14=0 16=4 18=-0.5"),
     conv(Shape(29, 6, 48), 48, 48, 3, "3=2 4=0 15=1 14=0 16=1 5=1 9=6 -23310=2,0.2,0.5"),
     // Dilated: a window further down may begin with a row further up, as taps above the input are

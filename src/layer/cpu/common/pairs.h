@@ -11,8 +11,7 @@ enum { kF16Pack = 8 };  // of such blobs; 4 pairs
 
 // The kernels for them, null unless the options ask for half floats in memory and in sums.
 inline const KernelSet* f16_kernels(const Option& opt) {
-    const bool asked =
-        opt.use_fp16_storage && opt.use_fp16_arithmetic && opt.use_packing_layout;
+    const bool asked = opt.use_fp16_storage && opt.use_fp16_arithmetic && opt.use_packing_layout;
     return asked ? host_kernel_set().f16 : nullptr;
 }
 
@@ -24,9 +23,9 @@ inline Mat as_pairs(const Mat& m) {
     return pairs;
 }
 
-// `m`, f32, f16 or bf16, as f16 of elempack kF16Pack, which must divide its outermost axis: itself, or
+// `m`, f32, f16 or bf16, as f16 of this elempack, which must divide its outermost axis: itself, or
 // in temporary memory. A negative code when memory runs out.
-inline int as_f16(const Mat& m, const Option& opt, Mat* half) {
+inline int as_f16(const Mat& m, int pack, const Option& opt, Mat* half) {
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
     Mat wide = m;
@@ -34,7 +33,7 @@ inline int as_f16(const Mat& m, const Option& opt, Mat* half) {
     *half = wide;
     if (wide.dtype == DType::f32) cast_float32_to_float16(wide, *half, temporary);
     if (half->empty()) return kOutOfMemory;
-    return with_elempack(*half, kF16Pack, opt, half);
+    return with_elempack(*half, pack, opt, half);
 }
 
 }  // namespace quoll

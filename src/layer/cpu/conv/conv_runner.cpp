@@ -7,6 +7,7 @@
 
 #include "layer/common/stored.h"
 #include "layer/cpu/common/pairs.h"
+#include "layer/cpu/gemm/planar_product.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -46,6 +47,7 @@ ConvRunner::ConvRunner()
     : kernels_(nullptr),
       packing_(nullptr),
       pair_(1),
+      planar_(false),
       narrows_(false),
       candidates_(),
       bf16_(false),
@@ -83,6 +85,19 @@ bool ConvRunner::can_take_f16(const ConvolutionFields& s, const Option& opt) con
            out_channels_ % kF16Pack == 0;
 }
 
+// 1x1 convolutions of channels that are no blocks. Of fewer pixels than a few tiles have most would
+// be computed twice.
+bool ConvRunner::can_take_planar_f16(const Layer& layer, const ConvolutionFields& s,
+                                     const Option& opt) const {
+    const bool pads = s.pad_left || s.pad_right || s.pad_top || s.pad_bottom;
+    if (!f16_kernels(opt) || !has_planar(*f16_kernels(opt)->gemm) || s.axes > 2 || group_ != 1 ||
+        s.add_input || in_channels_ < 1 || s.maxk() * s.stride_w * s.stride_h != 1 || pads)
+        return false;
+    if (layer.bottom_shapes.empty()) return true;
+    const Mat& in = layer.bottom_shapes[0];
+    return in.dims == s.axes + 1 && in.w * (in.dims == 3 ? in.h : 1) >= 4 * kPlanarHalfPixels;
+}
+
 int ConvRunner::make_bias(const Layer& layer, const ConvolutionFields& s) {
     const size_t floats = std::max(gemm_bias_size(*packing_->gemm, out_channels_),
                                    SplitPlan::bias_size(out_channels_));
@@ -108,7 +123,7 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     const KernelSet& host = host_kernel_set();
     const KernelSet& kernels = opt.use_fp16_arithmetic && host.half ? *host.half : host;
     kernels_ = nullptr;
-    pair_ = 1, narrows_ = false;
+    pair_ = 1, planar_ = narrows_ = false;
     algorithm_ = ConvAlgorithm::kNone;
     weights_.release();
     for (Mat& packed : packed_) packed.release();
@@ -133,6 +148,11 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
         in_pack_ = out_pack_ = kF16Pack;
         kernels_ = f16_kernels(opt);
         activation_.pairs = &kernels_->cast->f16;
+    } else if (can_take_planar_f16(layer, s, opt)) {
+        pair_ = 2, planar_ = true;
+        in_pack_ = out_pack_ = 1;
+        kernels_ = f16_kernels(opt);
+        activation_.pairs = &kernels_->cast->f16;
     } else {
         narrows_ = f16_kernels(opt) && s.axes < 3 && group_ == 1 && !s.add_input &&
                    out_channels_ % kF16Pack == 0 && out_pack_ == kF16Pack / 2;
@@ -142,7 +162,7 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     QUOLL_RETURN_IF_ERROR(made);
 
     candidates_ = ConvCandidates();
-    candidates_.winograd = winograd_candidate(s, opt);
+    candidates_.winograd = !planar_ && winograd_candidate(s, opt);
     if (s.axes < 3 && pair_ == 1) {
         candidates_.split = split_kernels_for(opt);
         candidates_.sliced = sliced_kernels_for(opt);
@@ -334,7 +354,9 @@ int ConvRunner::live_taps(const Layer& layer, const ConvolutionFields& s, const 
     Layer unhinted;
     unhinted.type = layer.type, unhinted.name = layer.name;
     const std::shared_ptr<ConvRunner> made = std::make_shared<ConvRunner>();
-    QUOLL_RETURN_IF_ERROR(made->create(unhinted, f, opt));
+    Option same = opt;
+    same.use_fp16_storage = false;  // one tap alone could be of planar half floats
+    QUOLL_RETURN_IF_ERROR(made->create(unhinted, f, same));
     f.weight_data.release();
     live->runner = made;
     live_.push_back({{at[0], at[1], at[2], at[3]}, made});
@@ -441,6 +463,7 @@ static int threads_of(const ConvGeometry& g, int in_channels, const Option& opt)
 int ConvRunner::plan(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& geometry,
                      DType dtype, bool adds, const Option& opt, ConvRunPlan* plan) const {
     ConvGeometry g = geometry;
+    if (planar_) return plan_flat(plan);
     if (algorithm_ == ConvAlgorithm::kNone && drops_taps(s, g)) {
         const auto live = std::make_shared<ConvLiveTaps>(ConvLiveTaps{{}, s, g, {}});
         QUOLL_RETURN_IF_ERROR(live_taps(layer, s, g, opt, live.get()));
@@ -589,11 +612,12 @@ int ConvRunner::narrow(const Mat& wide, const ConvolutionFields& s, const ConvGe
 int ConvRunner::forward_f16(const ConvRunPlan& plan, const ConvolutionFields& s,
                             const ConvGeometry& geometry, const Mat& bottom, const Mat& added,
                             Mat& top, const Option& opt) const {
+    if (planar_) return forward_planar(plan, s, geometry, bottom, top, opt);
     ConvGeometry g = geometry;
     Mat in, out, add;
-    QUOLL_RETURN_IF_ERROR(as_f16(bottom, opt, &in));
+    QUOLL_RETURN_IF_ERROR(as_f16(bottom, kF16Pack, opt, &in));
     in = conv_channels(s, in);
-    if (!added.empty()) QUOLL_RETURN_IF_ERROR(as_f16(added, opt, &add));
+    if (!added.empty()) QUOLL_RETURN_IF_ERROR(as_f16(added, kF16Pack, opt, &add));
     if (!added.empty()) add = conv_channels(s, add);
     if (!added.empty() && top.data == added.data && added.data == add.data)
         out = add;
@@ -614,6 +638,25 @@ int ConvRunner::forward_f16(const ConvRunPlan& plan, const ConvolutionFields& s,
     blobs.out_group = out_blocks * call.shape.out_step * sizeof(float);
     if (!s.add_input || !add.empty()) blobs.activation = activation_;
     return run(plan, call, blobs, opt);
+}
+
+int ConvRunner::forward_planar(const ConvRunPlan& plan, const ConvolutionFields& s,
+                               const ConvGeometry& g, const Mat& bottom, Mat& top,
+                               const Option& opt) const {
+    Mat in, out;
+    QUOLL_RETURN_IF_ERROR(as_f16(bottom, 1, opt, &in));
+    in = conv_channels(s, in);
+    QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, DType::f16, 1, opt, &top, &out));
+    const PlanarProduct product = {kernels_->gemm,
+                                   packing_->gemm,
+                                   (size_t)out.w * out.h * out.d,
+                                   (size_t)in_channels_,
+                                   (size_t)out_channels_,
+                                   in.cstep,
+                                   out.cstep};
+    run_planar(product, in.data, plan.weights.data, bias_.data, out.data, activation_,
+               threads_of(g, in_channels_, opt));
+    return kOk;
 }
 
 int ConvRunner::run(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
@@ -759,9 +802,15 @@ int ConvRunner::forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s
     // order of the weights.
     const DType dtype = takes_f16() ? DType::f16 : DType::f32;
     Mat in = bottom;
-    if (takes_f16()) QUOLL_RETURN_IF_ERROR(as_f16(bottom, opt, &in));
+    if (takes_f16()) QUOLL_RETURN_IF_ERROR(as_f16(bottom, planar_ ? 1 : kF16Pack, opt, &in));
     top.create(Shape(out_channels_ * group_, dtype), out_pack_, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
+    if (planar_) {
+        const PlanarProduct product = {
+            kernels_->gemm, packing_->gemm, 1, (size_t)in_channels_, (size_t)out_channels_, 1, 1};
+        run_planar(product, in.data, plan.weights.data, bias_.data, top.data, activation_, 1);
+        return kOk;
+    }
     const FusedActivation activation = s.add_input ? FusedActivation() : activation_;
     const int in_floats = in_channels_ / pair_, out_floats = out_channels_ / pair_;
     const Blobs blobs = {in.data,  nullptr,

@@ -90,6 +90,10 @@ public:
 
 private:
     bool can_take_f16(const ConvolutionFields& s, const Option& opt) const;
+    bool can_take_planar_f16(const Layer& layer, const ConvolutionFields& s,
+                             const Option& opt) const;
+    int forward_planar(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
+                       const Mat& bottom, Mat& top, const Option& opt) const;
     int narrow(const Mat& wide, const ConvolutionFields& s, const ConvGeometry& g, Mat& top,
                const Option& opt) const;
     int make_bias(const Layer& layer, const ConvolutionFields& s);
@@ -141,6 +145,7 @@ private:
     const KernelSet* kernels_;
     const KernelSet* packing_;  // packs the weights
     int pair_;                  // channels that are one to the kernels: 2 of f16, else 1
+    bool planar_;               // blobs are planar half floats, of 1x1 convolutions
     bool narrows_;              // outputs, of f32 and elempack 4, become f16 of elempack 8
     ConvCandidates candidates_;
     bool bf16_;  // blobs will be bf16

@@ -8,6 +8,7 @@
 #define QUOLL_LAYER_CPU_DWCONV_DWCONV_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 namespace quoll {
 
@@ -80,6 +81,21 @@ struct DwconvPlanes {
 };
 typedef void (*DwconvPlanesKernel)(const DwconvPlanes& run);
 
+// Rows y_first <= y < y_last of a planar channel of half floats, by a 3x3 kernel whose two strides
+// are the same; zeros around the image, at most one row or column on each side (`before_x`,
+// `before_y`: 0 or 1). At least kDwconvPlanarOutputs a row; with stride 2 the input has at least
+// two columns for each of the output. Nothing else is read or written; results are clamped.
+struct DwconvPlanar {
+    const uint16_t* in;
+    int in_w, in_h, before_x, before_y;
+    const uint16_t* weight;  // 9, then the bias; kDwconvPlanarWeights may be read
+    uint16_t* out;           // of y_first
+    int out_w, y_first, y_last;
+    float low, high;
+};
+typedef void (*DwconvPlanarKernel)(const DwconvPlanar& run);
+enum { kDwconvPlanarOutputs = 8, kDwconvPlanarWeights = 16 };
+
 enum { kDwconvPacks = 3 };
 const int kDwconvPack[kDwconvPacks] = {4, 8, 16};
 
@@ -96,6 +112,7 @@ struct DwconvKernels {
     // the block has. Weights: [kernel_h][kernel_w][group][lanes], of a channel of each group for
     // all outputs. Dilation 1, padding of zeros. Null where registers have less than 8 lanes.
     DwconvRowKernel groups;
+    DwconvPlanarKernel planar[2];  // [stride - 1]; of f16_kernels.h alone
 };
 
 // The fastest row kernel; null if no kernel has that pack.

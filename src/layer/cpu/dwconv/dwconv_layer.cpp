@@ -152,10 +152,12 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     }
     width_ = narrow ? num_output / group : 1;
     activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
-    const int pack = best_elempack(*kernels_, num_output, opt);
+    // Half floats are in blocks of kF16Pack, or planar as the convolutions around have them.
+    const bool planar = f16_kernels(opt) && axes < 3 && !narrow && num_output % kF16Pack != 0;
+    const int pack = planar ? 1 : best_elempack(*kernels_, num_output, opt);
     if (axes == 3 && pack == 1) return kOk;
     pack_ = pack;
-    if (f16_kernels(opt) && axes < 3 && !narrow && num_output % kF16Pack == 0) {
+    if (f16_kernels(opt) && axes < 3 && !narrow && !planar) {
         kernels_ = f16_kernels(opt);
         pack_ = kF16Pack / 2, pair_ = 2;
         activation_.pairs = &kernels_->cast->f16;
@@ -164,7 +166,26 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
                   : select_dwconv_row(*kernels_->dwconv, pack_, kernel_w, stride_w, dilation_w);
     support_fp16_storage = axes < 3;
     support_bf16_storage = axes < 3 && pair_ == 1;
+    if (planar) QUOLL_RETURN_IF_ERROR(pack_planar_weights(opt));
     return repack_weights();
+}
+
+// For planar half floats: 3x3 weights and the bias.
+int ConvolutionDepthWiseCpu::pack_planar_weights(const Option& opt) {
+    planar_weight_.release();
+    if (kernel_w != 3 || kernel_h != 3 || activation_.pass) return kOk;
+    Mat wide(kDwconvPlanarWeights, num_output, 4u, opt.workspace_allocator);
+    if (!wide.empty()) {
+        wide.fill(0.f);
+        for (int q = 0; q < num_output; q++) {
+            std::copy_n((const float*)weight_data + q * 9, 9, wide.row(q));
+            wide.row(q)[9] = bias_term ? bias_data[q] : 0.f;
+        }
+        cast_float32_to_float16(wide, planar_weight_);
+    }
+    if (!planar_weight_.empty()) return kOk;
+    fail("out of memory for %d weights", weight_data_size);
+    return kOutOfMemory;
 }
 
 // Groups of 4 or 8 channels in and out that share registers. As matrix products they would leave
@@ -340,6 +361,8 @@ int ConvolutionDepthWiseCpu::forward_float(const Mat& bottom, const ConvGeometry
                                            const Option& opt) const {
     if (axes == 3) return forward_slices(bottom, g, top, opt);
     if (pair_ == 2) return forward_f16(bottom, g, top, opt);
+    if (const DwconvPlanarKernel kernel = planar_kernel(g))
+        return forward_planar(kernel, bottom, g, top, opt);
     return few_channels() ? forward_few_channels(bottom, g, top, opt)
                           : forward_blocked(bottom, g, top, opt);
 }
@@ -356,10 +379,49 @@ DwconvPairKernel ConvolutionDepthWiseCpu::pair_kernel(const ConvGeometry& g, DTy
     return suits ? kernels_->dwconv->pair[dtype == DType::bf16][stride - 1] : nullptr;
 }
 
+// For planar half floats; or null.
+DwconvPlanarKernel ConvolutionDepthWiseCpu::planar_kernel(const ConvGeometry& g) const {
+    if (planar_weight_.empty()) return nullptr;
+    const int stride = g.x.stride;
+    const auto suits = [&](const WindowAxis& axis) {
+        const int64_t over = (int64_t)(axis.out - 1) * stride + 3 - axis.before - axis.in;
+        return axis.stride == stride && axis.dilation == 1 && axis.before <= 1 && over <= 1;
+    };
+    const bool wide = g.x.out >= kDwconvPlanarOutputs && (stride == 1 || g.x.in >= 2 * g.x.out);
+    return stride <= 2 && pad_value == 0.f && wide && suits(g.x) && suits(g.y)
+               ? host_kernel_set().f16->dwconv->planar[stride - 1]
+               : nullptr;
+}
+
+int ConvolutionDepthWiseCpu::forward_planar(DwconvPlanarKernel kernel, const Mat& bottom,
+                                            const ConvGeometry& g, Mat& top,
+                                            const Option& opt) const {
+    Mat in, channels;
+    QUOLL_RETURN_IF_ERROR(as_f16(bottom, 1, opt, &in));
+    in = conv_channels(*this, in);
+    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f16, 1, opt, &top, &channels));
+    const int threads = threads_for(opt, work_of(g));
+    const Bands bands(num_output, g.y.out, threads);
+    run_tasks(bands.count(), threads, [&](int64_t task, int) {
+        const int q = bands.item(task);
+        DwconvPlanar run = {};
+        run.in = (const uint16_t*)in.data + q * in.cstep;
+        run.in_w = g.x.in, run.in_h = g.y.in;
+        run.before_x = g.x.before, run.before_y = g.y.before;
+        run.weight = planar_weight_.row<const uint16_t>(q);
+        run.out_w = g.x.out;
+        run.y_first = bands.begin(task), run.y_last = bands.end(task);
+        run.out = (uint16_t*)channels.data + q * channels.cstep + (size_t)run.y_first * g.x.out;
+        run.low = activation_.low, run.high = activation_.high;
+        kernel(run);
+    });
+    return kOk;
+}
+
 int ConvolutionDepthWiseCpu::forward_f16(const Mat& bottom, const ConvGeometry& g, Mat& top,
                                          const Option& opt) const {
     Mat in, channels;
-    QUOLL_RETURN_IF_ERROR(as_f16(bottom, opt, &in));
+    QUOLL_RETURN_IF_ERROR(as_f16(bottom, kF16Pack, opt, &in));
     in = conv_channels(*this, in);
     QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f16, kF16Pack, opt, &top, &channels));
     return run_blocked(as_pairs(in), g, as_pairs(channels), opt);

@@ -41,6 +41,10 @@ private:
     // in, out: of the same type, elempack pack_, channels in c.
     int run_blocked(const Mat& in, const ConvGeometry& g, const Mat& out, const Option& opt) const;
     int forward_f16(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
+    int pack_planar_weights(const Option& opt);
+    DwconvPlanarKernel planar_kernel(const ConvGeometry& g) const;
+    int forward_planar(DwconvPlanarKernel kernel, const Mat& bottom, const ConvGeometry& g,
+                       Mat& top, const Option& opt) const;
     // On f32, f16 or bf16 with one window a channel.
     int forward_float(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
     DwconvPairKernel pair_kernel(const ConvGeometry& g, DType dtype) const;
@@ -63,10 +67,11 @@ private:
     int pack_;              // of input and output of one window a channel; otherwise 0
     int pair_;              // channels that are one to the kernels: 2 of f16, else 1
     DwconvRowKernel row_;   // for pack_ > 1
-    int width_;  // channels of a group, on the kernels for narrow groups; otherwise 1
+    int width_;             // channels of a group, on the kernels for narrow groups; otherwise 1
     // [channels / pack][kernel_d][kernel_h][kernel_w][width_][pack, or lanes if few_channels()]
     Mat packed_weight_;
-    Mat packed_bias_;       // [channels / pack][the same], zeros without bias
+    Mat planar_weight_;  // [channels][kDwconvPlanarWeights], where blobs may be planar half floats
+    Mat packed_bias_;    // [channels / pack][the same], zeros without bias
     FusedActivation activation_;
 };
 

@@ -1,6 +1,8 @@
 // Depthwise convolution loops on vectors of any width.
 #pragma once
 
+#include <type_traits>
+
 #include "layer/cpu/dwconv/dwconv.h"
 #include "simd/convert.h"
 #include "simd/shuffle.h"
@@ -387,9 +389,17 @@ void dwconv_pair(const DwconvPair& pair) {
     }
 }
 
+// Those of floats are assembly there (kernel_rows.inc).
+#if defined(__aarch64__)
+constexpr bool kFloatPairsByHand = true;
+#else
+constexpr bool kFloatPairsByHand = false;
+#endif
+
 template <class Value, int S>
 constexpr DwconvPairKernel dwconv_pair_kernel() {
-    if constexpr (QUOLL_ISA_REGISTERS >= 32 && s::kLanes >= 4) {
+    constexpr bool by_hand = kFloatPairsByHand && std::is_same<Value, float>::value;
+    if constexpr (QUOLL_ISA_REGISTERS >= 32 && s::kLanes >= 4 && !by_hand) {
         return &dwconv_pair<Value, S>;
     } else {
         return nullptr;

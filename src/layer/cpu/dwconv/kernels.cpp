@@ -18,6 +18,7 @@ const DwconvKernels QUOLL_ISA_TABLE(dwconv_kernels) = {
     &dwconv_planes,
     &dwconv_rows,
     dwconv_group_kernel(),
+    {},
 };
 
 }  // namespace quoll

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "layer/cpu/gemm/narrow_gemm.h"
+#include "layer/cpu/gemm/planar_product.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -321,60 +322,8 @@ bool ConvPlan::is_pointwise() const {
 bool ConvPlan::is_planar() const {
     const ConvShape& s = shape_;
     const size_t pixels = (size_t)s.x.out * s.y.out * s.z.out;
-    return kernels_.gemm->planar[0] && kernels_.gemm->planar[1] && s.in_pack == 1 &&
-           s.out_pack == 1 && s.in_channels > 0 && is_pointwise() && pixels >= 8 * kPlanarPixels;
-}
-
-namespace {
-
-// The pixels from `at` on, by all output channels.
-void run_planar_pixels(const GemmKernels& gemm, const ConvShape& s, const float* in,
-                       const float* weights, const float* bias, float* out,
-                       const FusedActivation& activation) {
-    const size_t k = s.in_channels, n = s.out_channels;
-    const size_t columns = (size_t)gemm.lanes * gemm.vectors;
-    const size_t narrow = kPlanarColumns, wide = 2 * narrow;
-    for (size_t n0 = 0; n0 < n; n0 += columns) {
-        const size_t width = gemm_panel_width(gemm, n - n0);
-        for (size_t j = 0; j < width && n0 + j < n;) {
-            const size_t step = width - j >= wide ? wide : narrow, first = n0 + j;
-            GemmPlanarTile tile = {};
-            tile.in = in;
-            tile.in_step = (ptrdiff_t)s.in_step;
-            tile.k = k;
-            tile.b = weights + n0 * k + j;
-            tile.b_step = width;
-            tile.bias = bias + first;
-            tile.out = out + first * s.out_step;
-            tile.out_step = (ptrdiff_t)s.out_step;
-            tile.used = std::min(step, n - first);
-            tile.low = activation.low, tile.high = activation.high;
-            gemm.planar[step / kPlanarColumns - 1](tile);
-            for (size_t i = 0; activation.pass && i < tile.used; i++)
-                activation.finish(tile.out + i * s.out_step, kPlanarPixels);
-            j += step;
-        }
-    }
-}
-
-}  // namespace
-
-// The last pixels, which are fewer than a tile has, with such before them once more: by the thread
-// that has those.
-void ConvPlan::run_planar(const float* in, const float* weights, const float* bias, float* out,
-                          const FusedActivation& activation, int threads) const {
-    const size_t pixels = (size_t)shape_.x.out * shape_.y.out * shape_.z.out;
-    const size_t tiles = pixels / kPlanarPixels;
-    const int partitions = (int)std::min<size_t>(tiles, std::max(threads, 1));
-    const auto run_at = [&](size_t at) {
-        run_planar_pixels(*kernels_.gemm, shape_, in + at, weights, bias, out + at, activation);
-    };
-    run_tasks(partitions, threads, [&](int64_t t, int) {
-        const size_t first = partition_begin(tiles, partitions, t);
-        const size_t last = first + partition_length(tiles, partitions, t);
-        for (size_t i = first; i < last; i++) run_at(i * kPlanarPixels);
-        if (last == tiles && pixels % kPlanarPixels) run_at(pixels - kPlanarPixels);
-    });
+    return has_planar(*kernels_.gemm) && s.in_pack == 1 && s.out_pack == 1 && s.in_channels > 0 &&
+           is_pointwise() && pixels >= 8 * kPlanarPixels;
 }
 
 void ConvPlan::run(const float* in, const float* weights, const float* bias, float* out,
@@ -382,7 +331,13 @@ void ConvPlan::run(const float* in, const float* weights, const float* bias, flo
                    int threads) const {
     if (narrow_)
         return run_narrow(in, weights, bias, out, residual, residual_step, activation, threads);
-    if (is_planar() && !residual) return run_planar(in, weights, bias, out, activation, threads);
+    if (is_planar() && !residual) {
+        const GemmKernels* const gemm = kernels_.gemm;
+        const size_t pixels = (size_t)shape_.x.out * shape_.y.out * shape_.z.out;
+        return run_planar({gemm, gemm, pixels, (size_t)shape_.in_channels,
+                           (size_t)shape_.out_channels, shape_.in_step, shape_.out_step},
+                          in, weights, bias, out, activation, threads);
+    }
     GemmProblem g = {};
     g.kernels = &kernels_;
     g.a = in;

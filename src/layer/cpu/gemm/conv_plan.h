@@ -79,8 +79,6 @@ private:
     bool is_pointwise() const;
     // Whether it is a product of planar blobs, by kernels for such.
     bool is_planar() const;
-    void run_planar(const float* in, const float* weights, const float* bias, float* out,
-                    const FusedActivation& activation, int threads) const;
     static std::vector<Range> split_axis(const ConvAxis& axis);
     static int count_ranges(const ConvAxis& axis);
     int table(const Range& x, const Range& y, const Range& z);

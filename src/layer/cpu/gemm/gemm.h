@@ -89,22 +89,23 @@ typedef void (*GemmColumnsKernel)(const float* tile, size_t width, int rows, siz
 // of a panel: kPlanarPixels rows by as many columns as the kernel is for,
 //     out[n * out_step + m] = clamp(bias[n] + the sum over i < k of in[i * in_step + m] * b[i *
 //     b_step + n])
-// in the order of i, fp32. Of the columns the first `used`, at least 1, are written; bias and B
-// have all of them. No pointer needs alignment; k is at least 1.
+// in the order of i. All values are fp32 or, twice as many pixels at once, half floats. Of the
+// columns the first `used`, at least 1, are written; bias and B have all of them. No pointer needs
+// alignment; k is at least 1.
 struct GemmPlanarTile {
-    const float* in;
+    const void* in;
     ptrdiff_t in_step;
     size_t k;
-    const float* b;
+    const void* b;
     size_t b_step;
-    const float* bias;
-    float* out;
+    const void* bias;
+    void* out;
     ptrdiff_t out_step;
     size_t used;
     float low, high;  // a NaN sum stays NaN
 };
 typedef void (*GemmPlanarKernel)(const GemmPlanarTile& tile);
-enum { kPlanarPixels = 12, kPlanarColumns = 4, kPlanarWidths = 2 };
+enum { kPlanarPixels = 12, kPlanarHalfPixels = 24, kPlanarColumns = 4, kPlanarWidths = 2 };
 
 struct GemmNarrowKernels;  // narrow_gemm.h
 
@@ -128,7 +129,8 @@ struct GemmKernels {
 #undef QUOLL_GEMM_INIT
     GemmColumnsKernel store_columns;
     const GemmNarrowKernels* narrow;
-    // Of kPlanarColumns columns, and of twice as many; null where there are none by hand.
+    // Of kPlanarColumns columns, and of twice as many; null where there are none by hand. Of half
+    // floats where each float of A and C is two.
     GemmPlanarKernel planar[kPlanarWidths];
 };
 

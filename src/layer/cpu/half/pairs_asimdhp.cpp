@@ -5,6 +5,7 @@
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/dwconv/generic.h"
 #include "layer/cpu/half/f16_kernels.h"
+#include "layer/cpu/half/planar_dwconv.h"
 #include "layer/cpu/pool/generic.h"
 #include "layer/cpu/winograd/generic.h"
 #include "layer/cpu/winograd/tile_transforms.h"
@@ -71,7 +72,7 @@ const F16Kernels QUOLL_ISA_TABLE(f16_kernels) = {
 #define QUOLL_DWCONV_ROW(name, kernel, stride) &dwconv_row<4, kernel, stride>,
 #include "layer/cpu/dwconv/kernels.inc"
 #undef QUOLL_DWCONV_ROW
-    {&dwconv_pair<float, 1>, &dwconv_pair<float, 2>},
+    {&dwconv_planar<1>, &dwconv_planar<2>},
     &input,
     &output,
     &tile_input,

@@ -26,6 +26,7 @@ enum class KernelSlot {
     f16_gemm_tile,  // of pairs of half floats; columns are half floats
     sve_gemm_tile,  // of vectors of SVE, which take the place of the level's (gemm/wide_gemm.h)
     gemm_planar,
+    f16_gemm_planar,  // of half floats
     int8_tile,
     int8_windows_3x3,
     int8_windows_5x5,

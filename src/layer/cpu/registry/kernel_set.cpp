@@ -96,20 +96,19 @@ bool take_tiles(KernelSlot slot, const Machine& machine, GemmKernels* gemm, int 
 }
 
 // Products of planar blobs by hand; all widths or none.
-void take_planar(const Machine& machine, GemmKernels* gemm) {
+void take_planar(KernelSlot slot, int pixels, const Machine& machine, GemmKernels* gemm) {
     for (int width = 1; width <= kPlanarWidths; width++) {
-        const KernelRow* row =
-            best_row(KernelSlot::gemm_planar, machine, kPlanarPixels, width * kPlanarColumns);
+        const KernelRow* row = best_row(slot, machine, pixels, width * kPlanarColumns);
         if (row) gemm->planar[width - 1] = (GemmPlanarKernel)row->part;
     }
 }
 
-// Pairs of rows by hand, where the level has such itself. False if there are none.
+// Pairs of rows by hand. False if there are none.
 bool take_pairs_of_rows(KernelSlot slot, const Machine& machine, DwconvKernels* dwconv) {
     bool found = false;
     for (int stride = 1; stride <= 2; stride++) {
         const KernelRow* row = best_row(slot, machine, 2, kDwconvPairOutputs, stride);
-        if (!row || !dwconv->pair[0][stride - 1]) continue;
+        if (!row) continue;
         dwconv->pair[0][stride - 1] = (DwconvPairKernel)row->part;
         found = true;
     }
@@ -182,7 +181,7 @@ DwconvKernels f16_dwconv(const F16Kernels& f16) {
 #define QUOLL_DWCONV_ROW(name, kernel, stride) pairs.name[0] = f16.dwconv_##name;
 #include "layer/cpu/dwconv/kernels.inc"
 #undef QUOLL_DWCONV_ROW
-    std::copy_n(f16.dwconv_pair, 2, pairs.pair[0]);
+    std::copy_n(f16.dwconv_planar, 2, pairs.planar);
     return pairs;
 }
 
@@ -208,6 +207,7 @@ void take_f16(const Machine& machine, Selected* s) {
     const F16Kernels& f16 = *static_cast<const F16Kernels*>(row->kernels);
     s->f16_gemm = f16_gemm(s->gemm, f16);
     if (!take_tiles(KernelSlot::f16_gemm_tile, machine, &s->f16_gemm, 2)) return;
+    take_planar(KernelSlot::f16_gemm_planar, kPlanarHalfPixels, machine, &s->f16_gemm);
     s->f16 = s->set;
     s->f16.gemm = &s->f16_gemm;
     s->f16_dwconv = f16_dwconv(f16);
@@ -260,7 +260,7 @@ Selected* select(const Machine& machine) {
     if (!s->set.gemm) return s;
     s->gemm = *s->set.gemm;
     if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) {
-        take_planar(machine, &s->gemm);
+        take_planar(KernelSlot::gemm_planar, kPlanarPixels, machine, &s->gemm);
         s->set.gemm = &s->gemm;
     }
     if (machine.features.has(CpuFeature::sve) && sve_lanes() > s->gemm.lanes) {

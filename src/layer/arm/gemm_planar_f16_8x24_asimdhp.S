@@ -1,0 +1,5 @@
+#define COLUMNS 8
+#define HALF 1
+#include "layer/arm/gemm_planar_neon.inc"
+
+gemm_planar QUOLL_SYMBOL(quoll_gemm_planar_f16_8x24_asimdhp)

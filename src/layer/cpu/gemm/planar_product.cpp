@@ -1,0 +1,93 @@
+#include "layer/cpu/gemm/planar_product.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+#include "layer/common/scratch.h"
+#include "layer/cpu/gemm/gemm_run.h"
+#include "runtime/thread_pool.h"
+
+namespace quoll {
+
+namespace {
+
+size_t value_bytes(const GemmKernels& gemm) { return gemm.halves == 4 ? 2 : 4; }
+
+size_t tile_pixels(const GemmKernels& gemm) {
+    return gemm.halves == 4 ? kPlanarHalfPixels : kPlanarPixels;
+}
+
+// A tile of pixels, by all output channels.
+void run_pixels(const PlanarProduct& p, const char* in, const char* weights, const char* bias,
+                char* out, const FusedActivation& activation) {
+    const size_t k = p.in_channels, n = p.out_channels, value = value_bytes(*p.gemm);
+    const size_t columns = (size_t)p.panels->lanes * p.panels->vectors;
+    const size_t narrow = kPlanarColumns, wide = 2 * narrow;
+    for (size_t n0 = 0; n0 < n; n0 += columns) {
+        const size_t width = gemm_panel_width(*p.panels, n - n0);
+        for (size_t j = 0; j < width && n0 + j < n;) {
+            const size_t first = n0 + j;
+            const size_t step = std::min(width - j, n - first) > narrow ? wide : narrow;
+            GemmPlanarTile tile = {};
+            tile.in = in;
+            tile.in_step = (ptrdiff_t)p.in_step;
+            tile.k = k;
+            tile.b = weights + (n0 * k + j) * value;
+            tile.b_step = width;
+            tile.bias = bias + first * value;
+            tile.out = out + first * p.out_step * value;
+            tile.out_step = (ptrdiff_t)p.out_step;
+            tile.used = std::min(step, n - first);
+            tile.low = activation.low, tile.high = activation.high;
+            p.gemm->planar[step / kPlanarColumns - 1](tile);
+            for (size_t i = 0; activation.pass && i < tile.used; i++)
+                activation.finish((float*)((char*)tile.out + i * p.out_step * value),
+                                  kPlanarPixels);
+            j += step;
+        }
+    }
+}
+
+// Fewer pixels than a tile has, with zeros behind them.
+void run_few_pixels(const PlanarProduct& product, const char* in, const char* weights,
+                    const char* bias, char* out, const FusedActivation& activation) {
+    const size_t value = value_bytes(*product.gemm), bytes = product.pixels * value;
+    const size_t row = kPlanarPixels;  // floats, or as many pairs of half floats
+    Scratch<float> memory;
+    memory->assign((product.in_channels + product.out_channels) * row, 0.f);
+    float *const from = memory->data(), *const to = from + product.in_channels * row;
+    for (size_t c = 0; c < product.in_channels; c++)
+        memcpy(from + c * row, in + c * product.in_step * value, bytes);
+    PlanarProduct tile = product;
+    tile.in_step = tile.out_step = tile_pixels(*product.gemm);
+    run_pixels(tile, (const char*)from, weights, bias, (char*)to, activation);
+    for (size_t c = 0; c < product.out_channels; c++)
+        memcpy(out + c * product.out_step * value, to + c * row, bytes);
+}
+
+}  // namespace
+
+// The last pixels, which are fewer than a tile has, with such before them once more: by the thread
+// that has those.
+void run_planar(const PlanarProduct& p, const void* in, const void* weights, const void* bias,
+                void* out, const FusedActivation& activation, int threads) {
+    const size_t value = value_bytes(*p.gemm), pixels = tile_pixels(*p.gemm);
+    const char *const from = (const char*)in, *const b = (const char*)weights;
+    const char* const start = (const char*)bias;
+    char* const to = (char*)out;
+    if (p.pixels < pixels) return run_few_pixels(p, from, b, start, to, activation);
+    const size_t tiles = p.pixels / pixels;
+    const int partitions = (int)std::min<size_t>(tiles, std::max(threads, 1));
+    const auto run_at = [&](size_t at) {
+        run_pixels(p, from + at * value, b, start, to + at * value, activation);
+    };
+    run_tasks(partitions, threads, [&](int64_t t, int) {
+        const size_t first = partition_begin(tiles, partitions, t);
+        const size_t last = first + partition_length(tiles, partitions, t);
+        for (size_t i = first; i < last; i++) run_at(i * pixels);
+        if (last == tiles && p.pixels % pixels) run_at(p.pixels - pixels);
+    });
+}
+
+}  // namespace quoll
