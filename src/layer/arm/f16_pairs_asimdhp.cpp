@@ -2,10 +2,10 @@
 #define QUOLL_FLOAT_PAIRS
 // Half of what the families define is taken.
 #pragma GCC diagnostic ignored "-Wunused-function"
+#include "layer/arm/dwconv_f16_planar.h"
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/dwconv/generic.h"
 #include "layer/cpu/half/f16_kernels.h"
-#include "layer/cpu/half/planar_dwconv.h"
 #include "layer/cpu/pool/generic.h"
 #include "layer/cpu/winograd/generic.h"
 #include "layer/cpu/winograd/tile_transforms.h"
