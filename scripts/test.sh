@@ -115,9 +115,10 @@ step 'build' scripts/build.sh release || finish
 step 'python packages' make_venv
 suite 'tests' ctest --test-dir build --output-on-failure --timeout 900 -j "$(nproc)"
 
+# Without Vulkan devices, to which levels are the same.
 levels=$(python3 tests/python/levels.py)
 for level in $levels; do
-    suite "layers at $level" env QUOLL_CPU_MASK="$level" ctest --test-dir build --output-on-failure --timeout 900 \
+    suite "layers at $level" env QUOLL_CPU_MASK="$level" VK_DRIVER_FILES=/nonexistent VK_ICD_FILENAMES=/nonexistent ctest --test-dir build --output-on-failure --timeout 900 \
         -j "$(nproc)" -R '^layer[.]'
 done
 suite 'python' "${pytest[@]}" tests/python
