@@ -63,7 +63,7 @@ def test_speech_begins_and_ends():
 
 def test_speech_scores(tmp_path):
     """Beside ONNX Runtime, state and all, on clicks and hum."""
-    import onnxruntime
+    onnxruntime = pytest.importorskip('onnxruntime')
     import quoll
     module = example('find_speech')
     model = unpack('silero-vad', 'silero_vad_16k_op15.onnx', tmp_path)
