@@ -2,6 +2,7 @@
 #ifndef QUOLL_TESTS_FUZZ_HARNESS_H
 #define QUOLL_TESTS_FUZZ_HARNESS_H
 
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,19 @@
 #include "runtime/cpu_features.h"
 
 namespace fuzz {
+
+// The case that runs, which a crash, and one that takes longer than alarm() says, prints.
+inline std::string current_case;
+
+inline void print_case(int signal_number) {
+    if (write(2, current_case.data(), current_case.size()) < 0) _exit(2);
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+inline void print_case_of_crashes() {
+    for (int s : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGALRM}) signal(s, print_case);
+}
 
 // Serves blobs up to a total that a small model can justify, then fails: a hostile size must come
 // back as an error, and must not eat the fuzzer's memory.

@@ -3,7 +3,6 @@
 // the Net answers once it is loaded as it should be.
 //   random_calls FIRST COUNT
 // Case n is the same one in every run. A crash prints its calls.
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -31,14 +30,6 @@ const char* const kBad[] = {
     "7767517\n1 1\nNothing l 0 1 x\n",
     "7767517\n1 2\nReLU l 1 1 x y\n",
 };
-
-std::string g_calls;
-
-void print_calls(int signal_number) {
-    if (write(2, g_calls.data(), g_calls.size()) < 0) _exit(2);
-    signal(signal_number, SIG_DFL);
-    raise(signal_number);
-}
 
 class Calls {
 public:
@@ -101,7 +92,7 @@ private:
         return extractors_[(size_t)number((int)extractors_.size())].get();
     }
     void call(int what) {
-        g_calls += " " + std::to_string(what);
+        fuzz::current_case += " " + std::to_string(what);
         Mat out;
         switch (what) {
             case 0:
@@ -160,17 +151,17 @@ private:
 int main(int argc, char** argv) {
     if (argc != 3) return fprintf(stderr, "usage: %s FIRST COUNT\n", argv[0]), 2;
     fuzz::quiet();
-    for (int s : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGALRM}) signal(s, print_calls);
+    fuzz::print_case_of_crashes();
     const unsigned first = (unsigned)atoi(argv[1]), count = (unsigned)atoi(argv[2]);
     unsigned answered = 0, wrong = 0;
     for (unsigned n = first; n - first < count; n++) {
-        g_calls = "case " + std::to_string(n) + ":";
+        fuzz::current_case = "case " + std::to_string(n) + ":";
         alarm(kMostSeconds);
         Calls calls(n);
         calls.make(40);
         bool ran = false;
         if (!calls.answers_as_new(&ran))
-            fprintf(stderr, "%s: other answers\n", g_calls.c_str()), wrong++;
+            fprintf(stderr, "%s: other answers\n", fuzz::current_case.c_str()), wrong++;
         answered += ran;
         alarm(0);
     }

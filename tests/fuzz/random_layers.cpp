@@ -5,7 +5,6 @@
 //   random_layers FIRST COUNT [OPERATOR]
 // Case n is the same one in every run. A crash or an answer that takes too long prints its case.
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,14 +29,6 @@ const unsigned kMostSeconds = 20;
 // Of a blob. Dilated deconvolutions read inputs with wide borders.
 const size_t kMostMemory = 128 << 20;
 const double kMostWeights = 1 << 16;
-
-std::string g_case;
-
-void print_case(int signal_number) {
-    if (write(2, g_case.data(), g_case.size()) < 0) _exit(2);
-    signal(signal_number, SIG_DFL);
-    raise(signal_number);
-}
 
 class Random {
 public:
@@ -348,7 +339,7 @@ std::vector<Mat> disturbed(const std::vector<Mat>& inputs) {
 }
 
 bool report(const char* what, const Way& way) {
-    fprintf(stderr, "%s, %s:\n%s", what, way.name, g_case.c_str());
+    fprintf(stderr, "%s, %s:\n%s", what, way.name, fuzz::current_case.c_str());
     return false;
 }
 
@@ -389,7 +380,7 @@ bool check(const Case& c, bool* ran) {
 int main(int argc, char** argv) {
     if (argc < 3 || argc > 4)
         return fprintf(stderr, "usage: %s FIRST COUNT [OPERATOR]\n", argv[0]), 2;
-    for (int s : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGALRM}) signal(s, print_case);
+    fuzz::print_case_of_crashes();
     std::vector<std::string> types;
     for (int index = 0; index < 4096; index++)
         if (const char* type = layer_type_name(index))
@@ -402,7 +393,7 @@ int main(int argc, char** argv) {
         const std::string type = argc > 3 ? argv[3] : types[n % types.size()];
         Case c;
         if (!draw(type, &random, &c)) continue;
-        g_case = "case " + std::to_string(n) + "\n" + c.param;
+        fuzz::current_case = "case " + std::to_string(n) + "\n" + c.param;
         alarm(kMostSeconds);
         bool ran = false;
         wrong += !check(c, &ran);

@@ -209,6 +209,8 @@ void fail_each_malloc(const char* type, const LayerCase& c, const PreparedCase& 
         if (loaded != 0) {
             ASSERT_TRUE(net.layers().empty());
             ASSERT_EQ(kOk, model.load(&net));
+            // Nothing of the failure is left; reference layers, which take long, show it now and then.
+            if (reference && k % 8 != 0) continue;
         }
         ASSERT_EQ(kOk, model.run(net, p, &got));
         expect_near(got, want, p);
@@ -262,8 +264,7 @@ void check_allocation_failure(const char* type, const std::vector<LayerCase>& ca
         fail_each_allocation(*reference, p, 1, want);
         fail_each_allocation(*fast, p, 1, want);
         if (fast->support_packing) fail_each_allocation(*fast, p, 16, want);
-        // Reference layers have one algorithm, whose time is most of the test's.
-        if (i % 4 == 0) fail_each_malloc(type, cases[i], p, true, want);
+        fail_each_malloc(type, cases[i], p, true, want);
         fail_each_malloc(type, cases[i], p, false, want);
         for (int k = 0, failed = 1; failed; k++) {  // while the layer is being made
             FailingAllocator allocator(k, SIZE_MAX);

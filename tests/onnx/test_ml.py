@@ -319,6 +319,7 @@ def test_counts_of_n_grams(name, kind, tmp_path):
     ('TfIdfVectorizer', {'pool_strings': ['a', 'b'], 'ngram_counts': [3], 'ngram_indexes': [0, 1]}, 'at 3 to 2 of 2'),
     ('Cast', {'to': TensorProto.FLOAT}, 'known by its place in a table alone'),
     ('StringNormalizer', {}, 'known by their places in a table alone'),
+    *[(op, {}, 'strings, known by their places') for op in ('Relu', 'Neg', 'Abs', 'Sign', 'ReduceMax', 'ReduceSum')],
 ])
 def test_what_strings_cannot_be(op, attributes, message, tmp_path):
     if op == 'TfIdfVectorizer':

@@ -284,6 +284,8 @@ public:
     std::string reason;
 
     bool fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
+    // Fails if an input is of strings: arithmetic would be on their places in the table.
+    bool need_numbers();
 
     int inputs() const { return (int)node.inputs.size(); }
     int outputs() const { return (int)node.outputs.size(); }

@@ -7,6 +7,13 @@
 namespace quoll {
 namespace onnx_tool {
 
+bool Op::need_numbers() {
+    for (int i = 0; i < inputs(); i++)
+        if (has(i) && in(i)->type == ElementType::kString)
+            return fail("strings, known by their places in a table alone");
+    return true;
+}
+
 bool Op::fail(const char* format, ...) {
     char text[512];
     va_list args;

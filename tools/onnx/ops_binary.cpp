@@ -81,6 +81,7 @@ bool add_as_float(Op& op, const Value* x, const Value* y) {
 }
 
 bool arithmetic(Op& op, int type, int tensor_type) {
+    if (!op.need_numbers()) return false;
     Value *x = op.in(0), *y = legacy_operand(op, op.in(0), op.in(1));
     Broadcast b;
     std::string out;
@@ -156,7 +157,7 @@ bool tensor_binary(Op& op, int type, ElementType result) {
 
 template <int kType>
 bool compare(Op& op) {
-    return tensor_binary(op, kType, ElementType::kBool);
+    return op.need_numbers() && tensor_binary(op, kType, ElementType::kBool);
 }
 
 // Exporters ask of sizes whether they are -1: a size is not.

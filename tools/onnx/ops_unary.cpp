@@ -34,6 +34,7 @@ bool unary(Op& op) {
 template <int kType, int kFloatType>
 bool tensor_unary(Op& op) {
     Value* x = op.in(0);
+    if (!op.need_numbers()) return false;
     const bool fast = kFloatType >= 0 && x->floats();
     if (!elementwise(op, x, fast ? "UnaryOp" : "TensorUnary")) return false;
     op.c.model.layers.back().set("op_type", fast ? kFloatType : kType);
@@ -44,6 +45,7 @@ bool tensor_unary(Op& op) {
 bool relu(Op& op) {
     Value* x = op.in(0);
     if (x->floats()) return elementwise(op, x, "ReLU");
+    if (!op.need_numbers()) return false;
     Broadcast b;
     Value* zero =
         op.c.add_constant(op.c.unique_value("zero"), Tensor::of_ints({0}, true).cast(x->type));

@@ -152,7 +152,8 @@ Tensor Tensor::cast(ElementType to) const {
     Tensor t = *this;
     t.type = to;
     const bool wide = !is_float(to) && !is_byte(to) && !is_float(type) && !is_byte(type);
-    const bool wraps = bits_of(to) < 32 || to == ElementType::kInt32;
+    const bool wraps =
+        to != ElementType::kString && (bits_of(to) < 32 || to == ElementType::kInt32);
     if ((is_float(to) && is_float(type)) || (wide && !wraps)) return t;
     t = unset(to, dims);
     const size_t values = count();
