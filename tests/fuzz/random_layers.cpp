@@ -2,7 +2,8 @@
 // registry, on small inputs of any rank. Whatever the reference answers, the fast form has to
 // answer, with fusion and without, in any number of threads: an error as an error, sizes as sizes,
 // values as values as far as rounding explains them.
-//   random_layers FIRST COUNT [OPERATOR]
+//   random_layers [--counts] FIRST COUNT [OPERATOR]
+// --counts: how many cases of each operator the reference answered.
 // Case n is the same one in every run. A crash or an answer that takes too long prints its case.
 #include <math.h>
 #include <stdio.h>
@@ -378,8 +379,10 @@ bool check(const Case& c, bool* ran) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    const bool counts = argc > 1 && strcmp(argv[1], "--counts") == 0;
+    argc -= counts, argv += counts;
     if (argc < 3 || argc > 4)
-        return fprintf(stderr, "usage: %s FIRST COUNT [OPERATOR]\n", argv[0]), 2;
+        return fprintf(stderr, "usage: random_layers [--counts] FIRST COUNT [OPERATOR]\n"), 2;
     fuzz::print_case_of_crashes();
     std::vector<std::string> types;
     for (int index = 0; index < 4096; index++)
@@ -388,18 +391,24 @@ int main(int argc, char** argv) {
     const unsigned first = (unsigned)atoi(argv[1]), count = (unsigned)atoi(argv[2]);
     if (count > 1) fuzz::quiet();  // of a single case the messages are shown
     unsigned answered = 0, wrong = 0;
+    std::map<std::string, std::pair<unsigned, unsigned>> by_type;  // answered, of so many
     for (unsigned n = first; n - first < count; n++) {
         Random random(n);
         const std::string type = argc > 3 ? argv[3] : types[n % types.size()];
         Case c;
+        by_type[type].second++;
         if (!draw(type, &random, &c)) continue;
         fuzz::current_case = "case " + std::to_string(n) + "\n" + c.param;
         alarm(kMostSeconds);
         bool ran = false;
         wrong += !check(c, &ran);
         answered += ran;
+        by_type[type].first += ran;
         alarm(0);
     }
+    for (const auto& entry : by_type)
+        if (counts)
+            printf("%s %u of %u\n", entry.first.c_str(), entry.second.first, entry.second.second);
     printf("%u cases, %u of them answered, %u wrong\n", count, answered, wrong);
     return wrong != 0;
 }
