@@ -2,7 +2,8 @@
 // registry, on small inputs of any rank. Whatever the reference answers, the fast form has to
 // answer, with fusion and without, in any number of threads: an error as an error, sizes as sizes,
 // values as values as far as rounding explains them.
-//   random_layers FIRST COUNT [OPERATOR]
+//   random_layers [--counts] FIRST COUNT [OPERATOR]
+// --counts: how many cases of each operator the reference answered.
 // Case n is the same one in every run. A crash or an answer that takes too long prints its case.
 #include <math.h>
 #include <stdio.h>
@@ -29,17 +30,28 @@ const unsigned kMostSeconds = 20;
 // Of a blob. Dilated deconvolutions read inputs with wide borders.
 const size_t kMostMemory = 128 << 20;
 const double kMostWeights = 1 << 16;
+const int kMostDraws = 100;
 
 class Random {
 public:
-    explicit Random(unsigned seed) : engine_(seed) {}
+    explicit Random(unsigned seed) : engine_(seed) { new_sizes(); }
     int number(int low, int high) { return low + (int)(engine_() % ((unsigned)(high - low) + 1)); }
     bool one_in(int n) { return number(1, n) == 1; }
     float real(float low, float high) {
         return low + (high - low) * ((float)(engine_() >> 8) / (float)(1 << 24));
     }
+    // Of an axis, or what stands for one in params: a few turn up again and again, so that they
+    // often agree.
+    int size(int most) {
+        const int usual = sizes_[number(0, 2)];
+        return usual <= most && !one_in(3) ? usual : number(1, most);
+    }
+    void new_sizes() {
+        for (int& s : sizes_) s = number(1, 9);
+    }
 
 private:
+    int sizes_[3];
     std::mt19937 engine_;
 };
 
@@ -97,17 +109,22 @@ public:
         field = real(range);
         params.set(id, field);
     }
-    void ints(int id, const char*, Mat&, const char*, Range range) override {
+    void ints(int id, const char*, Mat& field, const char*, Range range) override {
         if (!changes()) return;
-        Mat m(Shape(random_.number(1, 4), DType::s32));
-        for (int i = 0; i < m.w; i++) ((int*)m.data)[i] = whole(range);
+        const bool characters = range.low == ' ' && !random_.one_in(20);
+        const std::string text = characters ? equation() : std::string((size_t)length(), ' ');
+        Mat m(Shape((int)text.size(), DType::s32));
+        for (int i = 0; i < m.w; i++)
+            ((int*)m.data)[i] = characters ? text[(size_t)i] : whole(range);
         params.set(id, m);
+        field = m;
     }
-    void floats(int id, const char*, Mat&, const char*, Range range) override {
+    void floats(int id, const char*, Mat& field, const char*, Range range) override {
         if (!changes()) return;
-        Mat m(random_.number(1, 4));
+        Mat m(length());
         for (int i = 0; i < m.w; i++) m[i] = real(range);
         params.set(id, m);
+        field = m;
     }
     void operator()(int id, const char*, std::string& field, const char* def,
                     const char*) override {
@@ -120,6 +137,18 @@ public:
 
 private:
     bool changes() { return random_.one_in(change_one_in_); }
+    int length() { return random_.one_in(6) ? random_.number(5, 12) : random_.number(1, 4); }
+    std::string equation() {
+        std::string text, letters;
+        for (int i = 0, terms = random_.number(1, 3); i < terms; i++) {
+            if (i) text += ',';
+            for (int k = 0, rank = random_.number(1, 4); k < rank; k++)
+                text += (char)('i' + random_.number(0, 4));
+        }
+        for (char ch = 'i'; ch <= 'm'; ch++)
+            if (text.find(ch) != text.npos && !random_.one_in(3)) letters += ch;
+        return random_.one_in(4) ? text : text + "->" + letters;
+    }
     double value(const char* name, double absent) const {
         const auto found = values_.find(name);
         return found == values_.end() ? absent : found->second;
@@ -130,6 +159,10 @@ private:
     int whole(Range range) {
         static const int kOdd[] = {-1, -2, -233, -234, 0, 7, 16, 33, 100, 2147483647};
         if (random_.one_in(60)) return kOdd[random_.number(0, 9)];
+        if (random_.one_in(4)) {
+            const int size = random_.size(12);
+            if (size >= range.low && size <= range.high) return size;
+        }
         const double low = fmax(range.low, -2), high = fmin(range.high, fmax(low, 0) + 8);
         return (int)low + random_.number(0, (int)fmax(0, fmin(high - low, 12)));
     }
@@ -140,7 +173,7 @@ private:
         return random_.real(low, fmaxf(low, high));
     }
     Random& random_;
-    const Mat& input_;
+    const Mat input_;
     const int change_one_in_;
     int weights_id_ = -1;
     std::map<std::string, int> values_;
@@ -192,17 +225,34 @@ void for_each_plane(const Mat& m, const F& f) {
     }
 }
 
-Mat draw_input(Random* random, bool batch) {
+// whole_one_in: how many are of whole numbers.
+Shape draw_shape(Random* random, int whole_one_in) {
     const int rank = random->number(1, 4);
-    Shape s(random->number(1, 12));
-    if (rank > 1) s = Shape(random->number(1, 9), random->number(1, 9));
-    if (rank == 3) s = Shape(random->number(1, 9), random->number(1, 9), random->number(1, 17));
-    if (rank == 4)
-        s = Shape(random->number(1, 6), random->number(1, 6), random->number(1, 4),
-                  random->number(1, 9));
-    if (random->one_in(8)) s.dtype = random->one_in(2) ? DType::s32 : DType::u8;
+    Shape s(random->size(12));
+    if (rank > 1) s = Shape(random->size(9), random->size(9));
+    if (rank == 3) s = Shape(random->size(9), random->size(9), random->size(17));
+    if (rank == 4) s = Shape(random->size(6), random->size(6), random->size(4), random->size(9));
+    static const DType kWhole[] = {DType::s32, DType::u8, DType::s8};
+    if (random->one_in(whole_one_in))
+        s.dtype = kWhole[random->one_in(2) ? 0 : random->number(1, 2)];
+    return s;
+}
+
+// Often of the first one's sizes, or all of them but one.
+Shape draw_like(Random* random, const Shape& first, int whole_one_in) {
+    Shape s = draw_shape(random, whole_one_in);
+    const DType dtype = s.dtype;
+    if (random->one_in(3)) return s;
+    s = first;
+    if (random->one_in(3)) s.set_size(random->number(0, s.dims - 1), random->size(9));
+    if (!random->one_in(3)) s.dtype = dtype;
+    return s;
+}
+
+Mat draw_input(Random* random, Shape s, bool batch) {
     if (batch) s.n = 2;
     Mat m(s);
+    const int low = random->one_in(2) ? 0 : random->number(-3, 0), high = random->number(0, 4);
     static const float kOdd[] = {NAN, INFINITY, -INFINITY, -0.f};
     const bool odd = random->one_in(6);
     const float most = random->one_in(4) ? 20.f : 2.f;
@@ -212,9 +262,9 @@ Mat draw_input(Random* random, bool batch) {
                 ((float*)plane)[i] = odd && random->one_in(9) ? kOdd[random->number(0, 3)]
                                                               : random->real(-most, most);
             else if (m.dtype == DType::s32)
-                ((int*)plane)[i] = random->number(-3, 8);
+                ((int*)plane)[i] = random->number(low, high);
             else
-                ((uint8_t*)plane)[i] = (uint8_t)random->number(0, 1);
+                ((uint8_t*)plane)[i] = (uint8_t)random->number(0, m.dtype == DType::u8 ? 1 : 255);
         }
     });
     return m;
@@ -230,18 +280,27 @@ std::string input_line(size_t i, const Mat& m) {
     return line + "\n";
 }
 
-// False if the operator refuses the params, or asks for too much.
-bool draw(const std::string& type, Random* random, Case* c) {
+int number_of_inputs(Random* random) {
+    if (random->one_in(12)) return 0;
+    return random->one_in(6) ? random->number(4, 7) : random->number(1, 3);
+}
+
+enum class Drawn { kRefused, kWrongSizes, kFits };
+
+// Whether the operator takes the params, without asking for too much, and then the inputs' sizes.
+Drawn draw(const std::string& type, Random* random, Case* c) {
     const std::unique_ptr<Layer> op(create_layer_reference(type.c_str()));
     const bool one = op->one_blob_only;
-    const int inputs = one || random->one_in(3) ? 1 : random->number(2, 3);
+    const int inputs = one ? 1 : number_of_inputs(random);
     c->outputs = one || !random->one_in(4) ? 1 : random->number(2, 3);
     const bool batch = random->one_in(6);
+    const int whole_one_in = random->one_in(3) ? 2 : 12;
     for (int i = 0; i < inputs; i++) {
-        const bool same = i > 0 && !random->one_in(3);
-        c->inputs.push_back(same ? c->inputs[0] : draw_input(random, batch));
+        const Shape s = i == 0 ? draw_shape(random, whole_one_in)
+                               : draw_like(random, c->inputs[0].logical_shape(), whole_one_in);
+        c->inputs.push_back(draw_input(random, s, batch));
     }
-    DrawParams params(random, c->inputs[0]);
+    DrawParams params(random, inputs ? c->inputs[0] : Mat(1));
     op->visit_params(params);
     params.fit_weights(type);
     for (size_t i = 0; i < c->inputs.size(); i++) c->param += input_line(i, c->inputs[i]);
@@ -249,17 +308,31 @@ bool draw(const std::string& type, Random* random, Case* c) {
     for (int i = 0; i < inputs; i++) c->param += " x" + std::to_string(i);
     for (int i = 0; i < c->outputs; i++) c->param += " y" + std::to_string(i);
     std::vector<unsigned char> text;
-    if (params.params.save_param(DataWriterToMemory(&text)) != 0) return false;
+    if (params.params.save_param(DataWriterToMemory(&text)) != 0) return Drawn::kRefused;
     c->param = "7767517\n" + std::to_string(inputs + 1) + " " +
                std::to_string(inputs + c->outputs) + "\n" + c->param +
                std::string(text.begin(), text.end()) + "\n";
     for (int i = 0; i < inputs; i++) op->bottoms.push_back(i);
     for (int i = 0; i < c->outputs; i++) op->tops.push_back(inputs + i);
-    if (op->load_param(params.params) != 0) return false;
+    if (op->load_param(params.params) != 0) return Drawn::kRefused;
     DrawWeights weights(random);
     op->visit_weights(weights);
+    if (weights.too_many) return Drawn::kRefused;
     c->weights = std::move(weights.words);
-    return !weights.too_many;
+    std::vector<Shape> in, out;
+    for (const Mat& m : c->inputs) in.push_back(m.logical_shape());
+    return op->infer_shapes(in, out) == 0 ? Drawn::kFits : Drawn::kWrongSizes;
+}
+
+// Draws until the sizes fit, since few do by chance; one case in four is as it comes.
+bool draw_one(const std::string& type, Random* random, Case* c) {
+    Drawn drawn = Drawn::kRefused;
+    for (int left = random->one_in(4) ? 1 : kMostDraws; left > 0 && drawn != Drawn::kFits; left--) {
+        *c = Case();
+        random->new_sizes();
+        drawn = draw(type, random, c);
+    }
+    return drawn != Drawn::kRefused;
 }
 
 struct Way {
@@ -378,8 +451,10 @@ bool check(const Case& c, bool* ran) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    const bool counts = argc > 1 && strcmp(argv[1], "--counts") == 0;
+    argc -= counts, argv += counts;
     if (argc < 3 || argc > 4)
-        return fprintf(stderr, "usage: %s FIRST COUNT [OPERATOR]\n", argv[0]), 2;
+        return fprintf(stderr, "usage: random_layers [--counts] FIRST COUNT [OPERATOR]\n"), 2;
     fuzz::print_case_of_crashes();
     std::vector<std::string> types;
     for (int index = 0; index < 4096; index++)
@@ -388,18 +463,24 @@ int main(int argc, char** argv) {
     const unsigned first = (unsigned)atoi(argv[1]), count = (unsigned)atoi(argv[2]);
     if (count > 1) fuzz::quiet();  // of a single case the messages are shown
     unsigned answered = 0, wrong = 0;
+    std::map<std::string, std::pair<unsigned, unsigned>> by_type;  // answered, of so many
     for (unsigned n = first; n - first < count; n++) {
         Random random(n);
         const std::string type = argc > 3 ? argv[3] : types[n % types.size()];
         Case c;
-        if (!draw(type, &random, &c)) continue;
+        by_type[type].second++;
+        if (!draw_one(type, &random, &c)) continue;
         fuzz::current_case = "case " + std::to_string(n) + "\n" + c.param;
         alarm(kMostSeconds);
         bool ran = false;
         wrong += !check(c, &ran);
         answered += ran;
+        by_type[type].first += ran;
         alarm(0);
     }
+    for (const auto& entry : by_type)
+        if (counts)
+            printf("%s %u of %u\n", entry.first.c_str(), entry.second.first, entry.second.second);
     printf("%u cases, %u of them answered, %u wrong\n", count, answered, wrong);
     return wrong != 0;
 }

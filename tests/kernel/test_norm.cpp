@@ -82,6 +82,28 @@ void expect_log_softmax(const float* values, const float* got, size_t count, siz
         ASSERT_NEAR(values[i * step] - most - log(sum), got[i * step], 1e-5) << i;
 }
 
+void check_scale_centred(const NormKernels& k) {
+    for (size_t period : {1, 2, 3, 4, 8, 16, 19, 32}) {
+        for (size_t repeats = 0; repeats < 24; repeats++) {
+            const size_t n = period * repeats;
+            // Means far from zero: what is left of the values is small.
+            const std::vector<float> mean = random_values(period, 1000, 1010),
+                                     factor = random_values(period, 100, 200),
+                                     term = random_values(period, -1, 1);
+            Guarded<float> data(n, repeats % 2);
+            for (size_t i = 0; i < n; i++) data[i] = mean[i % period] + (float)(i % 3) / 64;
+            k.scale_centred(data.data(), n, period, mean.data(), factor.data(),
+                            repeats % 3 ? term.data() : nullptr);
+            for (size_t i = 0; i < n; i++) {
+                const size_t j = i % period;
+                const double centred = (float)(mean[j] + (float)(i % 3) / 64) - mean[j];
+                const double want = centred * factor[j] + (repeats % 3 ? term[j] : 0);
+                ASSERT_NEAR(want, data[i], 1e-6 * (1 + fabs(want))) << period << " " << i;
+            }
+        }
+    }
+}
+
 void check_log_softmax_row(const NormKernels& k) {
     for (size_t n = 1; n <= 70; n++) {
         const std::vector<float> values = random_values(n, -1010, -1000);

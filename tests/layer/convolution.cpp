@@ -126,6 +126,16 @@ TEST(Convolution, channels_and_flat_input_by_hand) {
                   {mat_of(Shape(3), {1, 2, 3})}, mat_of(Shape(2), {14.5f, 0}));
 }
 
+TEST(Convolution, inputs_of_fewer_axes_are_padded_along_all) {
+    // A column, a row above and below and one at the right have the value 10.
+    const Mat ones = mat_of(Shape(6), {1, 1, 1, 1, 1, 1});
+    const std::string params = "0=1 1=2 11=3 6=6 4=0 14=1 15=1 16=1 18=10";
+    expect_values("Convolution", params, {ones}, {mat_of(Shape(1), {3})},
+                  mat_of(Shape(1, 1, 1), {53}));
+    expect_values("Convolution", params, {ones}, {mat_of(Shape(2, 1), {3, 4})},
+                  mat_of(Shape(2, 1, 1), {47, 54}));
+}
+
 TEST(Convolution, sum_by_hand) {
     const std::vector<Mat> weights = {mat_of(Shape(2), {1, 10})};
     const Mat x = mat_of(Shape(2, 1, 2), {1, 2, 3, -4});

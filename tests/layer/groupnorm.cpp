@@ -29,6 +29,14 @@ TEST(GroupNorm, by_hand) {
                   mat_of(Shape(2, 2), {-1, -1, 1, 1}));
 }
 
+TEST(GroupNorm, one_value_a_group) {
+    // Its own mean, however much is divided by the deviation.
+    expect_values("GroupNorm", "0=3 1=3 2=1e-6",
+                  {mat_of(Shape(3), {1, 2, 3}), mat_of(Shape(3), {4, 0, -6})},
+                  {mat_of(Shape(1, 1, 3), {12345.678f, 0.1f, -9876.543f})},
+                  mat_of(Shape(1, 1, 3), {4, 0, -6}));
+}
+
 TEST(GroupNorm, refuses_groups_that_do_not_fit) {
     EXPECT_EQ(nullptr, make_layer("GroupNorm", "0=2 1=5 3=0", {}));
     const LayerPtr layer = make_layer("GroupNorm", "0=2 1=4 3=0", {});

@@ -19,6 +19,14 @@ static const std::vector<LayerCase> kCases = {
 };
 QUOLL_LAYER_CASES(InstanceNorm, kCases)
 
+TEST(InstanceNorm, one_value_a_channel) {
+    // Its own mean, however much is divided by the deviation.
+    expect_values("InstanceNorm", "0=3 1=1e-6",
+                  {mat_of(Shape(3), {1, 2, 3}), mat_of(Shape(3), {4, 0, -6})},
+                  {mat_of(Shape(1, 1, 3), {12345.678f, 0.1f, -9876.543f})},
+                  mat_of(Shape(1, 1, 3), {4, 0, -6}));
+}
+
 TEST(InstanceNorm, by_hand) {
     // Means 2 and 6, variances 1 and 4, eps 3 and 0.
     const Mat x = mat_of(Shape(2, 1, 2), {1, 3, 4, 8});

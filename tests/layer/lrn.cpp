@@ -38,6 +38,9 @@ TEST(LRN, by_hand) {
     // A bias below zero: -2 + 5, 14, 13.
     expect_values("LRN", "0=0 1=3 2=3 3=1 4=-2", {}, {x},
                   mat_of(Shape(1, 1, 3), {1 / 3.f, 2 / 12.f, 3 / 11.f}));
+    // The power 0 of anything is 1.
+    expect_values("LRN", "0=0 1=3 3=0", {}, {mat_of(Shape(1, 1, 3), {1, INFINITY, 3})},
+                  mat_of(Shape(1, 1, 3), {1, INFINITY, 3}));
     // Within, size 2: one to the left, none to the right.
     expect_values("LRN", "0=1 1=2 2=4 3=0.5 4=0", {}, {mat_of(Shape(2, 1, 1), {3, 4})},
                   mat_of(Shape(2, 1, 1), {1, 0.8f}));

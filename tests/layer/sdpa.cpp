@@ -59,6 +59,23 @@ TEST(SDPA, a_query_that_sees_nothing) {
     }
 }
 
+TEST(SDPA, scores_of_minus_infinity) {
+    // Without a mask it is the same: nothing is seen. One that is not a number is.
+    for (int src : {2, 60}) {
+        Mat q(Shape(1, src, 1));
+        q.fill(1.f), q[1] = -INFINITY;
+        const Mat v = mat_of(Shape(1, 2, 1), {3, 5});
+        Mat want(Shape(1, src, 1));
+        want.fill(4.f);
+        want.row(1)[0] = 0;
+        expect_values("SDPA", "", {}, {q, mat_of(Shape(1, 2, 1), {2, 2}), v}, want);
+        Mat mask(Shape(2, src));
+        mask.fill(-INFINITY);
+        want.fill(NAN);
+        expect_values("SDPA", "5=1", {}, {q, mat_of(Shape(1, 2, 1), {2, NAN}), v, mask}, want);
+    }
+}
+
 TEST(SDPA, cache_by_hand) {
     const Mat q = mat_of(Shape(1, 1, 1), {1}), k = mat_of(Shape(1, 1, 1), {logf(3)}),
               v = mat_of(Shape(1, 1, 1), {8}), past_k = mat_of(Shape(1, 1, 1), {0}),

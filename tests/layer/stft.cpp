@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "layer_test.h"
 
 namespace quoll {
@@ -25,6 +27,16 @@ TEST(Stft, by_hand) {
                   mat_of(Shape(2, 4, 1, 1), {10, 0, -2, 2, -2, 0, -2, -2}));
     expect_values("Stft", "0=3 1=9", {mat_of(Shape(3), {0, 1, 2})}, {x},
                   mat_of(Shape(2, 2, 1, 1), {8, 0, -4, 3.4641016f}));
+}
+
+TEST(Stft, infinities) {
+    // As NumPy's fft has them.
+    const Mat ones4 = mat_of(Shape(4), {1, 1, 1, 1}), ones5 = mat_of(Shape(5), {1, 1, 1, 1, 1});
+    expect_values("Stft", "0=4", {ones4}, {mat_of(Shape(4, 1), {INFINITY, 1, 2, 3})},
+                  mat_of(Shape(2, 3, 1, 1), {INFINITY, 0, INFINITY, 2, INFINITY, 0}));
+    expect_values(
+        "Stft", "0=5", {ones5}, {mat_of(Shape(5, 1), {INFINITY, 1, 2, 3, 4})},
+        mat_of(Shape(2, 3, 1, 1), {INFINITY, 0, INFINITY, 3.4409548f, INFINITY, 0.81229924f}));
 }
 
 TEST(Stft, refuses_short_signals) {

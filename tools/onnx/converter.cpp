@@ -229,7 +229,7 @@ void Converter::run_node(const Node& given) {
     }
     if (folding_ && fold(node, *entry)) return;
     Op op(*this, node, version);
-    const bool converted = entry->convert(op);
+    const bool converted = op.convert(*entry);
     if (!converted) problems.push_back({node.label(), node.op, op.reason, version});
     if (converted && folding_) follow_quantized(*this, node);
     mark_outputs(node, !converted);
@@ -245,7 +245,7 @@ bool Converter::run_newest(const Node& node) {
         if (!name.empty() && (!find_value(name) || find_value(name)->bad)) return false;
     if (folding_ && fold(node, *entry)) return true;
     Op op(*this, node, kNewest);
-    if (!entry->convert(op)) return false;
+    if (!op.convert(*entry)) return false;
     if (folding_) follow_quantized(*this, node);
     return true;
 }
@@ -280,7 +280,7 @@ bool Converter::fold(const Node& node, const OpEntry& entry) {
     for (const std::string& name : node.inputs)
         if (!name.empty()) scratch.add_constant(name, *find_value(name)->constant);
     Op op(scratch, node, opset(node.domain));
-    if (!entry.convert(op)) return false;
+    if (!op.convert(entry)) return false;
     std::vector<std::string> names, blobs;
     std::vector<Tensor> results;
     for (const std::string& name : node.outputs) {

@@ -106,6 +106,13 @@ enum OpTraits {
     kOpTakesSequences = 8,  // inputs may be sequences
     kOpReshapes = 16,       // the values of the input in their order, in another shape
     kOpNormalizes = 32,     // input, scale and bias, of which the last two may be absent
+    // Strings are their places in a table, with which nothing can be computed: inputs may be of
+    // strings only where an operator moves them or asks whether they are equal.
+    kOpFirstStrings = 64,
+    kOpSecondStrings = 128,
+    kOpOtherStrings = 256,  // the inputs behind the second
+    kOpMakesStrings = 512,  // attributes and, whatever the inputs are, outputs
+    kOpStrings = 64 + 128 + 256,
 };
 struct OpEntry {
     const char* domain;
@@ -284,8 +291,12 @@ public:
     std::string reason;
 
     bool fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
-    // Fails if an input is of strings: arithmetic would be on their places in the table.
-    bool need_numbers();
+    // Does what the entry says; fails if there are strings where it cannot have them.
+    bool convert(const OpEntry& entry) {
+        return take_strings(entry.traits) && entry.convert(*this) && make_strings(entry.traits);
+    }
+    // Fails if an input is of strings.
+    bool need_numbers() { return take_strings(0); }
 
     int inputs() const { return (int)node.inputs.size(); }
     int outputs() const { return (int)node.outputs.size(); }
@@ -329,6 +340,10 @@ public:
     // The input under another name.
     Value* alias(int i, Value* v);
     void set_content(int i, const std::vector<Dim>& content);
+
+private:
+    bool take_strings(unsigned traits);
+    bool make_strings(unsigned traits);
 };
 
 }  // namespace onnx_tool

@@ -68,7 +68,7 @@ bool Fusion::run(const Node& node) {
     bool constant = true, scalars = false;
     for (const std::string& name : node.inputs) {
         const Value* v = name.empty() ? nullptr : c_.find_value(name);
-        if (!name.empty() && (!v || v->varies())) return false;
+        if (!name.empty() && (!v || v->varies() || v->type == ElementType::kString)) return false;
         // Numbers that patterns have do not change the rank of anything else.
         scalars = scalars || (v && !v->is_constant() && v->rank() == 0);
         constant = constant && (!v || v->is_constant());
@@ -469,7 +469,7 @@ bool Match::replace_by(const Node& node, const std::vector<std::string>& inputs,
     std::set<const Node*> nodes;
     if (!between(inputs, &nodes)) return false;
     Op op(c, node, c.opset(""));
-    if (!convert(op)) return false;
+    if (!op.need_numbers() || !convert(op)) return false;
     commit(node, nodes);
     return true;
 }

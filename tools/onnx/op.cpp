@@ -7,10 +7,27 @@
 namespace quoll {
 namespace onnx_tool {
 
-bool Op::need_numbers() {
-    for (int i = 0; i < inputs(); i++)
-        if (has(i) && in(i)->type == ElementType::kString)
-            return fail("strings, known by their places in a table alone");
+bool Op::take_strings(unsigned traits) {
+    for (int i = 0; i < inputs(); i++) {
+        const unsigned needed = i == 0   ? kOpFirstStrings
+                                : i == 1 ? kOpSecondStrings
+                                         : kOpOtherStrings;
+        if (has(i) && in(i)->type == ElementType::kString && !(traits & needed))
+            return fail("input %s is of strings, known by their places in a table alone",
+                        node.inputs[(size_t)i].c_str());
+    }
+    for (const auto& attribute : node.attributes)
+        if (attribute.second.t.type == ElementType::kString && !(traits & kOpMakesStrings))
+            return fail("attribute %s is of strings, expected numbers", attribute.first.c_str());
+    return true;
+}
+
+bool Op::make_strings(unsigned traits) {
+    for (int i = 0; i < outputs() && !(traits & (kOpStrings | kOpMakesStrings)); i++) {
+        const Value* made = wants(i) ? c.find_value(node.outputs[(size_t)i]) : nullptr;
+        if (made && made->type == ElementType::kString)
+            return fail("output %s cannot be of strings", node.outputs[(size_t)i].c_str());
+    }
     return true;
 }
 

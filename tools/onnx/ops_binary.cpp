@@ -81,7 +81,6 @@ bool add_as_float(Op& op, const Value* x, const Value* y) {
 }
 
 bool arithmetic(Op& op, int type, int tensor_type) {
-    if (!op.need_numbers()) return false;
     Value *x = op.in(0), *y = legacy_operand(op, op.in(0), op.in(1));
     Broadcast b;
     std::string out;
@@ -157,7 +156,7 @@ bool tensor_binary(Op& op, int type, ElementType result) {
 
 template <int kType>
 bool compare(Op& op) {
-    return op.need_numbers() && tensor_binary(op, kType, ElementType::kBool);
+    return tensor_binary(op, kType, ElementType::kBool);
 }
 
 // Exporters ask of sizes whether they are -1: a size is not.
@@ -274,7 +273,7 @@ OpTable binary_ops() {
         {"", "Div", 1, 0, div, "", 2, kOpElementwise},
         {"", "Pow", 1, 0, pow, "", 2},
         {"", "Mod", 10, 0, mod, "", 2},
-        {"", "Equal", 7, 0, equal, "", 2},
+        {"", "Equal", 7, 0, equal, "", 2, kOpFirstStrings | kOpSecondStrings},
         {"", "Less", 7, 0, compare<10>, "", 2},
         {"", "Greater", 7, 0, compare<11>, "", 2},
         {"", "LessOrEqual", 12, 0, compare<12>, "", 2},
@@ -290,7 +289,7 @@ OpTable binary_ops() {
         {"", "Min", 1, 0, min, "", 1, kOpElementwise},
         {"", "Sum", 1, 0, sum, ""},
         {"", "Mean", 1, 0, mean, ""},
-        {"", "Where", 9, 0, where, "", 3},
+        {"", "Where", 9, 0, where, "", 3, kOpSecondStrings | kOpOtherStrings},
     };
 }
 

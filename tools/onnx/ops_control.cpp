@@ -647,13 +647,14 @@ bool scan(Op& op) {
 
 OpTable control_ops() {
     return {
-        {"", "If", 1, 0, if_else, ""},
+        {"", "If", 1, 0, if_else, "", 1, kOpMakesStrings},
         {"", "Loop", 1, 0, loop,
          "unrolled where the trip count is known; otherwise carried values of one rank, at most 4 "
          "(a single value that nobody reads takes the rank of what replaces it)",
-         0, kOpTakesSequences},
+         0, kOpTakesSequences | kOpOtherStrings | kOpMakesStrings},
         {"", "Scan", 8, 0, scan,
-         "unrolled where the length is known; otherwise states of rank at most 4", 0},
+         "unrolled where the length is known; otherwise states of rank at most 4", 0,
+         kOpStrings | kOpMakesStrings},
     };
 }
 

@@ -209,7 +209,7 @@ bool multinomial(Op& op) {
 OpTable fill_ops() {
     const char* const same_each_run = "the same values in each run";
     return {
-        {"", "Constant", 1, 0, constant, "numeric tensors", 0},
+        {"", "Constant", 1, 0, constant, "numeric tensors", 0, kOpMakesStrings},
         {"", "ConstantOfShape", 9, 0, constant_of_shape, ""},
         {"", "Range", 11, 0, range, "", 3},
         {"", "EyeLike", 9, 0, eye_like, ""},

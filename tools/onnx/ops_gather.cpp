@@ -208,8 +208,14 @@ bool gather_nd(Op& op) {
     return true;
 }
 
-int reduction_of(const std::string& name) {
-    return name == "add" ? 1 : name == "mul" ? 2 : name == "max" ? 3 : name == "min" ? 4 : 0;
+bool set_reduction(Op& op, ModelLayer* layer) {
+    const std::string name = op.attr_string("reduction", "none");
+    layer->set("reduction", name == "add"   ? 1
+                            : name == "mul" ? 2
+                            : name == "max" ? 3
+                            : name == "min" ? 4
+                                            : 0);
+    return name == "none" || op.need_numbers();
 }
 
 bool scatter_elements(Op& op) {
@@ -222,7 +228,7 @@ bool scatter_elements(Op& op) {
     if (data.empty() || at.empty() || updates.empty()) return false;
     ModelLayer& layer = op.emit("ScatterElements", {data, at, updates});
     layer.set("axis", axis);
-    layer.set("reduction", reduction_of(op.attr_string("reduction", "none")));
+    if (!set_reduction(op, &layer)) return false;
     op.set(0, x->type, x->shape, form, layer.outputs[0]);
     return true;
 }
@@ -256,7 +262,7 @@ bool scatter_nd(Op& op) {
                       updates = op.blob(parts, some);
     if (data.empty() || at.empty() || updates.empty()) return false;
     ModelLayer& layer = op.emit("ScatterND", {data, at, updates});
-    layer.set("reduction", reduction_of(op.attr_string("reduction", "none")));
+    if (!set_reduction(op, &layer)) return false;
     op.set(0, x->type, x->shape, whole, layer.outputs[0]);
     return true;
 }
@@ -387,15 +393,17 @@ bool arg_min(Op& op) { return arg_reduce(op, true); }
 
 OpTable gather_ops() {
     return {
-        {"", "Gather", 1, 0, gather, "", 2},
+        {"", "Gather", 1, 0, gather, "", 2, kOpFirstStrings},
         {"", "GatherElements", 11, 0, gather_elements, "of a rank above 4: all of the other axes",
-         2},
-        {"", "GatherND", 11, 0, gather_nd, "ranks of at most 4 with batch_dims", 2},
-        {"", "Scatter", 9, 10, scatter_elements, "of a rank above 4: all of the other axes", 3},
+         2, kOpFirstStrings},
+        {"", "GatherND", 11, 0, gather_nd, "ranks of at most 4 with batch_dims", 2,
+         kOpFirstStrings},
+        {"", "Scatter", 9, 10, scatter_elements, "of a rank above 4: all of the other axes", 3,
+         kOpFirstStrings | kOpOtherStrings},
         {"", "ScatterElements", 11, 0, scatter_elements, "of a rank above 4: all of the other axes",
-         3},
-        {"", "ScatterND", 11, 0, scatter_nd, "", 3},
-        {"", "Compress", 9, 0, compress, "", 2},
+         3, kOpFirstStrings | kOpOtherStrings},
+        {"", "ScatterND", 11, 0, scatter_nd, "", 3, kOpFirstStrings | kOpOtherStrings},
+        {"", "Compress", 9, 0, compress, "", 2, kOpFirstStrings},
         {"", "NonZero", 9, 0, non_zero, "rank of at most 4"},
         {"", "TopK", 1, 0, top_k, "", RequiredInputs(2, 10)},
         {"", "Unique", 11, 0, unique, "rank of at most 4 with an axis"},

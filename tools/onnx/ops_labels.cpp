@@ -20,7 +20,7 @@ Tensor list_of(Op& op, const std::string& name) {
     const Ints ints = op.attr_ints((name + "_int64s").c_str());
     if (!ints.empty()) return Tensor::of_ints(ints);
     const std::vector<std::string>& texts = strings_of(op, (name + "_strings").c_str());
-    if (texts.empty()) return Tensor();
+    if (texts.empty()) return Tensor(ElementType::kUndefined, {0});
     Tensor places = Tensor::of_ints(op.c.strings->places_of(texts));
     places.type = ElementType::kString;
     return places;
@@ -137,10 +137,13 @@ bool one_hot_encoder(Op& op) {
 OpTable label_ops() {
     const char* const domain = "ai.onnx.ml";
     return {
-        {domain, "CategoryMapper", 1, 0, category_mapper, kStringsLimit},
-        {domain, "LabelEncoder", 1, 1, old_label_encoder, kStringsLimit},
-        {domain, "LabelEncoder", 2, 0, label_encoder, kStringsLimit},
-        {domain, "OneHotEncoder", 1, 0, one_hot_encoder, kStringsLimit},
+        {domain, "CategoryMapper", 1, 0, category_mapper, kStringsLimit, 1,
+         kOpFirstStrings | kOpMakesStrings},
+        {domain, "LabelEncoder", 1, 1, old_label_encoder, kStringsLimit, 1,
+         kOpFirstStrings | kOpMakesStrings},
+        {domain, "LabelEncoder", 2, 0, label_encoder, kStringsLimit, 1,
+         kOpFirstStrings | kOpMakesStrings},
+        {domain, "OneHotEncoder", 1, 0, one_hot_encoder, kStringsLimit, 1, kOpFirstStrings},
     };
 }
 

@@ -455,16 +455,16 @@ OpTable ml_ops() {
     const char* const domain = "ai.onnx.ml";
     const char* const labels = kStringsLimit;
     return {
-        {domain, "ArrayFeatureExtractor", 1, 0, array_feature_extractor, "", 2},
+        {domain, "ArrayFeatureExtractor", 1, 0, array_feature_extractor, "", 2, kOpFirstStrings},
         {domain, "Binarizer", 1, 0, binarizer, ""},
         {domain, "FeatureVectorizer", 1, 0, feature_vectorizer, ""},
         {domain, "Imputer", 1, 0, imputer, ""},
-        {domain, "LinearClassifier", 1, 0, linear_classifier, labels},
+        {domain, "LinearClassifier", 1, 0, linear_classifier, labels, 1, kOpMakesStrings},
         {domain, "LinearRegressor", 1, 0, linear_regressor, ""},
         {domain, "Normalizer", 1, 0, normalizer, ""},
         {domain, "Scaler", 1, 0, scaler, ""},
         {domain, "TreeEnsemble", 5, 0, tree_ensemble, ""},
-        {domain, "TreeEnsembleClassifier", 1, 0, tree_classifier, labels},
+        {domain, "TreeEnsembleClassifier", 1, 0, tree_classifier, labels, 1, kOpMakesStrings},
         {domain, "TreeEnsembleRegressor", 1, 0, tree_regressor, ""},
         {domain, "ZipMap", 1, 0, zip_map, "the array that it takes"},
     };

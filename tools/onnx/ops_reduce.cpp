@@ -105,7 +105,6 @@ void set_reduced_content(Op& op, const Value* x, int operation) {
 }
 
 bool reduce(Op& op, int operation, int axes_input_since) {
-    if (!op.need_numbers()) return false;
     Value* x = op.in(0);
     const int rank = x->rank();
     std::vector<int64_t> axes;

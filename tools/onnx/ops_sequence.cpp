@@ -169,14 +169,18 @@ OpTable sequence_ops() {
     const char* const known = "a length known at conversion, or appended to by a loop";
     return {
         {"", "SequenceEmpty", 11, 0, sequence_empty, "", 0, kOpTakesSequences},
-        {"", "SequenceConstruct", 11, 0, sequence_construct, "", 1, kOpTakesSequences},
-        {"", "SequenceInsert", 11, 0, sequence_insert, known, 2, kOpTakesSequences},
+        {"", "SequenceConstruct", 11, 0, sequence_construct, "", 1, kOpTakesSequences | kOpStrings},
+        {"", "SequenceInsert", 11, 0, sequence_insert, known, 2,
+         kOpTakesSequences | kOpFirstStrings | kOpSecondStrings},
         {"", "SequenceErase", 11, 0, sequence_erase, "a length known at conversion", 1,
-         kOpTakesSequences},
-        {"", "SequenceAt", 11, 0, sequence_at, known, 2, kOpTakesSequences},
-        {"", "SequenceLength", 11, 0, sequence_length, known, 1, kOpTakesSequences},
-        {"", "ConcatFromSequence", 11, 0, concat_from_sequence, known, 1, kOpTakesSequences},
-        {"", "SplitToSequence", 11, 0, split_to_sequence, "constant sizes", 1, kOpTakesSequences},
+         kOpTakesSequences | kOpFirstStrings},
+        {"", "SequenceAt", 11, 0, sequence_at, known, 2, kOpTakesSequences | kOpFirstStrings},
+        {"", "SequenceLength", 11, 0, sequence_length, known, 1,
+         kOpTakesSequences | kOpFirstStrings},
+        {"", "ConcatFromSequence", 11, 0, concat_from_sequence, known, 1,
+         kOpTakesSequences | kOpFirstStrings},
+        {"", "SplitToSequence", 11, 0, split_to_sequence, "constant sizes", 1,
+         kOpTakesSequences | kOpFirstStrings},
     };
 }
 

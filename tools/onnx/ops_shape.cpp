@@ -576,18 +576,20 @@ bool space_to_depth(Op& op) { return depth_space(op, true); }
 
 OpTable shape_ops() {
     return {
-        {"", "Reshape", 5, 0, reshape, "", 2, kOpTakesSizes | kOpMovesValues | kOpReshapes},
-        {"", "Flatten", 1, 0, flatten, "", 1, kOpMovesValues | kOpReshapes},
+        {"", "Reshape", 5, 0, reshape, "", 2,
+         kOpTakesSizes | kOpMovesValues | kOpReshapes | kOpFirstStrings},
+        {"", "Flatten", 1, 0, flatten, "", 1, kOpMovesValues | kOpReshapes | kOpFirstStrings},
         {"", "Squeeze", 1, 0, squeeze, "constant axes, or none and at most 3 open sizes", 1,
-         kOpTakesSizes | kOpMovesValues | kOpReshapes},
+         kOpTakesSizes | kOpMovesValues | kOpReshapes | kOpFirstStrings},
         {"", "Unsqueeze", 1, 0, unsqueeze, "constant axes", 1,
-         kOpTakesSizes | kOpMovesValues | kOpReshapes},
-        {"", "Transpose", 1, 0, transpose, "at most 7 axes that are not 1", 1, kOpMovesValues},
-        {"", "Shape", 1, 0, shape_of, ""},
-        {"", "Size", 1, 0, size_of, ""},
-        {"", "Expand", 8, 0, expand, "", 2, kOpTakesSizes},
-        {"", "DepthToSpace", 1, 0, depth_to_space, ""},
-        {"", "SpaceToDepth", 1, 0, space_to_depth, ""},
+         kOpTakesSizes | kOpMovesValues | kOpReshapes | kOpFirstStrings},
+        {"", "Transpose", 1, 0, transpose, "at most 7 axes that are not 1", 1,
+         kOpMovesValues | kOpFirstStrings},
+        {"", "Shape", 1, 0, shape_of, "", 1, kOpFirstStrings},
+        {"", "Size", 1, 0, size_of, "", 1, kOpFirstStrings},
+        {"", "Expand", 8, 0, expand, "", 2, kOpTakesSizes | kOpFirstStrings},
+        {"", "DepthToSpace", 1, 0, depth_to_space, "", 1, kOpFirstStrings},
+        {"", "SpaceToDepth", 1, 0, space_to_depth, "", 1, kOpFirstStrings},
     };
 }
 

@@ -479,11 +479,11 @@ OpTable slice_ops() {
     return {
         {"", "Slice", 1, 0, slice,
          "rank of at most 4 when starts, ends, axes or steps are not constant",
-         RequiredInputs(3, 10), kOpTakesSizes | kOpMovesValues},
-        {"", "Split", 1, 0, split, "constant sizes", 1, kOpMovesValues},
-        {"", "Concat", 1, 0, concat, ""},
-        {"", "Tile", 6, 0, tile, "", 2, kOpTakesSizes},
-        {"", "ReverseSequence", 10, 0, reverse_sequence, "rank of at most 4", 2},
+         RequiredInputs(3, 10), kOpTakesSizes | kOpMovesValues | kOpFirstStrings},
+        {"", "Split", 1, 0, split, "constant sizes", 1, kOpMovesValues | kOpFirstStrings},
+        {"", "Concat", 1, 0, concat, "", 1, kOpStrings},
+        {"", "Tile", 6, 0, tile, "", 2, kOpTakesSizes | kOpFirstStrings},
+        {"", "ReverseSequence", 10, 0, reverse_sequence, "rank of at most 4", 2, kOpFirstStrings},
         {"", "Trilu", 14, 0, trilu, "constant k"},
     };
 }

@@ -166,7 +166,7 @@ bool svm_classifier(Op& op) {
 OpTable svm_ops() {
     const char* const domain = "ai.onnx.ml";
     return {
-        {domain, "SVMClassifier", 1, 0, svm_classifier, kStringsLimit},
+        {domain, "SVMClassifier", 1, 0, svm_classifier, kStringsLimit, 1, kOpMakesStrings},
         {domain, "SVMRegressor", 1, 0, svm_regressor, "no one_class"},
     };
 }

@@ -142,7 +142,9 @@ const char* why_missing(const std::string& domain, const std::string& name) {
     return "no such operator here";
 }
 
-OpTable text_ops() { return {{"", "TfIdfVectorizer", 9, 0, tfidf_vectorizer, kStringsLimit}}; }
+OpTable text_ops() {
+    return {{"", "TfIdfVectorizer", 9, 0, tfidf_vectorizer, kStringsLimit, 1, kOpFirstStrings}};
+}
 
 }  // namespace onnx_tool
 }  // namespace quoll

@@ -34,7 +34,6 @@ bool unary(Op& op) {
 template <int kType, int kFloatType>
 bool tensor_unary(Op& op) {
     Value* x = op.in(0);
-    if (!op.need_numbers()) return false;
     const bool fast = kFloatType >= 0 && x->floats();
     if (!elementwise(op, x, fast ? "UnaryOp" : "TensorUnary")) return false;
     op.c.model.layers.back().set("op_type", fast ? kFloatType : kType);
@@ -45,7 +44,6 @@ bool tensor_unary(Op& op) {
 bool relu(Op& op) {
     Value* x = op.in(0);
     if (x->floats()) return elementwise(op, x, "ReLU");
-    if (!op.need_numbers()) return false;
     Broadcast b;
     Value* zero =
         op.c.add_constant(op.c.unique_value("zero"), Tensor::of_ints({0}, true).cast(x->type));
@@ -375,10 +373,12 @@ OpTable unary_ops() {
         {"", "Not", 1, 0, logical_not, ""},
         {"", "IsNaN", 9, 0, is_nan, ""},
         {"", "IsInf", 10, 0, is_inf, ""},
-        {"", "Cast", 1, 0, cast, "numeric types; float16, bfloat16 and double become float32"},
+        {"", "Cast", 1, 0, cast, "numeric types; float16, bfloat16 and double become float32", 1,
+         kOpFirstStrings},
         {"", "BitCast", 26, 0, bit_cast, "types of at most 32 bits"},
-        {"", "CastLike", 15, 0, cast_like, "as Cast", 2},
-        {"", "Identity", 1, 0, identity, "tensors", 1, kOpElementwise | kOpTakesSequences},
+        {"", "CastLike", 15, 0, cast_like, "as Cast", 2, kOpFirstStrings | kOpSecondStrings},
+        {"", "Identity", 1, 0, identity, "tensors", 1,
+         kOpElementwise | kOpTakesSequences | kOpFirstStrings},
         {"", "Dropout", 1, 0, dropout, "inference"},
     };
 }

@@ -70,7 +70,7 @@ bool publish(Op& op, ElementType type, Value* q) {
 Value* convert(Converter& c, const Node& node) {
     const OpEntry* entry = find_op(node.domain, node.op, c.opset(node.domain));
     Op op(c, node, c.opset(node.domain));
-    if (!entry || !entry->convert(op)) return nullptr;
+    if (!entry || !op.convert(*entry)) return nullptr;
     return c.find_value(node.outputs[0]);
 }
 

@@ -21,12 +21,11 @@ int check_attention_mask(const Layer& layer, const Shape& mask, int heads, int s
 namespace {
 
 void softmax_of(float* scores, int count) {
-    float most = scores[0];
-    for (int j = 1; j < count; j++) most = std::max(most, scores[j]);
-    if (most == -HUGE_VALF) {  // nothing is seen
+    if (sees_nothing(scores, 1.f, nullptr, count)) {
         std::fill_n(scores, count, 0.f);
         return;
     }
+    const float most = *std::max_element(scores, scores + count);
     double sum = 0;
     for (int j = 0; j < count; j++) sum += exp((double)scores[j] - most);
     for (int j = 0; j < count; j++) scores[j] = (float)(exp((double)scores[j] - most) / sum);

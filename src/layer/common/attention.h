@@ -2,6 +2,8 @@
 #ifndef QUOLL_LAYER_ATTENTION_H
 #define QUOLL_LAYER_ATTENTION_H
 
+#include <math.h>
+
 #include "layer/common/schema.h"
 
 namespace quoll {
@@ -17,13 +19,20 @@ struct AttentionHead {
     int src, dst;        // queries; keys and values
     int size, out_size;  // values of a query or key; of a value
     Strided q, k, v;     // [src][size], [dst][size], [dst][out_size]
-    // [src][dst], added to the scaled products; null: none. A query of which all are minus infinity
-    // gives 0.
+    // [src][dst], added to the scaled products; null: none. A query all of whose sums are minus
+    // infinity gives 0 for finite values.
     const float* mask;
     float scale;
     float* out;  // value (i, j) at out[i * out_row + j * out_column]
     ptrdiff_t out_row, out_column;
 };
+
+// All of scores[j] * scale + mask[j] are minus infinity; a null mask stands for zeros.
+inline bool sees_nothing(const float* scores, float scale, const float* mask, int count) {
+    for (int j = 0; j < count; j++)
+        if (scores[j] * scale + (mask ? mask[j] : 0.f) != -HUGE_VALF) return false;
+    return true;
+}
 
 // Two-dimensional mask or one a head; checks that it is [src][dst].
 int check_attention_mask(const Layer& layer, const Shape& mask, int heads, int src, int dst);

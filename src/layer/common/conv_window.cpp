@@ -172,7 +172,7 @@ Shape conv_output_shape(const ConvFields& s, const ConvGeometry& g, DType dtype)
 Mat conv_channels(const ConvFields& s, const Mat& blob) {
     if (s.axes == 1) return rows_as_channels(blob);
     Mat view = blob;
-    if (s.axes == 3) view.dims = 4;  // fewer axes mean one slice, one row, one channel
+    view.dims = s.axes + 1;  // fewer axes mean one slice, one row, one channel
     return view;
 }
 

@@ -98,8 +98,8 @@ int convolve_axis(const Layer& layer, const char* name, int pad_before, int pad_
 
 // The output that follows from g, of a batch item.
 Shape conv_output_shape(const ConvFields& s, const ConvGeometry& g, DType dtype);
-// An input or output with the channels in c: of 1-D operators as rows_as_channels, of 3-D
-// ones with four axes.
+// An input or output with the channels in c: of 1-D operators as rows_as_channels, of others with
+// one axis more than they convolve.
 Mat conv_channels(const ConvFields& s, const Mat& blob);
 // Creates `top` as conv_output_shape says, and its conv_channels.
 int create_conv_top(const ConvFields& s, const ConvGeometry& g, DType dtype, int elempack,

@@ -6,7 +6,11 @@ namespace quoll {
 
 static const double kPi = 3.14159265358979323846;
 
+// b: a root of unity.
 static Complex product(Complex a, Complex b) {
+    // Zeros of the roots count even beside infinities, as in real arithmetic.
+    if (b.im == 0) return Complex{a.re * b.re, a.im * b.re};
+    if (b.re == 0) return Complex{-a.im * b.im, a.re * b.im};
     return Complex{a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
@@ -15,7 +19,10 @@ int Dft::create(int n) {
     roots_.create((int)(n * sizeof(Complex) / sizeof(float)));
     if (roots_.empty()) return kOutOfMemory;
     Complex* roots = (Complex*)roots_.data;
-    for (int j = 0; j < n; j++) roots[j] = {cos(2 * kPi * j / n), -sin(2 * kPi * j / n)};
+    static const Complex kQuarters[] = {{1, 0}, {0, -1}, {-1, 0}, {0, 1}};
+    for (int64_t j = 0; j < n; j++)
+        roots[j] = 4 * j % n == 0 ? kQuarters[4 * j / n]
+                                  : Complex{cos(2 * kPi * j / n), -sin(2 * kPi * j / n)};
     return kOk;
 }
 

@@ -32,24 +32,25 @@ int Stft::shape(const Stft& s, const std::vector<Shape>& in, std::vector<Shape>&
     return kOk;
 }
 
+void Stft::transform_frame(const float* in, float* out) const {
+    Scratch<Complex> frame, spectrum, memory;
+    frame->resize(length), spectrum->resize(length), memory->resize(length);
+    for (int j = 0; j < length; j++) frame[j] = {(double)in[j] * window_data[j], 0};
+    dft_.transform(frame->data(), spectrum->data(), memory->data());
+    for (int k = 0; k < bins(); k++) {
+        out[2 * k] = (float)spectrum[k].re;
+        out[2 * k + 1] = (float)spectrum[k].im;
+    }
+}
+
 int Stft::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                   const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
     const Mat& x = bottoms[0];
-    Scratch<Complex> frame, spectrum, memory;
-    frame->resize(length), spectrum->resize(length), memory->resize(length);
-    for (int r = 0; r < tops[0].c; r++) {
-        for (int f = 0; f < tops[0].d; f++) {
-            const float* in = (const float*)x.data + (size_t)r * x.w + (size_t)f * step;
-            for (int j = 0; j < length; j++) frame[j] = {(double)in[j] * window_data[j], 0};
-            dft_.transform(frame->data(), spectrum->data(), memory->data());
-            float* out = (float*)tops[0].data + r * tops[0].cstep + (size_t)f * bins() * 2;
-            for (int k = 0; k < bins(); k++) {
-                out[2 * k] = (float)spectrum[k].re;
-                out[2 * k + 1] = (float)spectrum[k].im;
-            }
-        }
-    }
+    for (int r = 0; r < tops[0].c; r++)
+        for (int f = 0; f < tops[0].d; f++)
+            transform_frame((const float*)x.data + (size_t)r * x.w + (size_t)f * step,
+                            (float*)tops[0].data + r * tops[0].cstep + (size_t)f * bins() * 2);
     return kOk;
 }
 

@@ -25,6 +25,8 @@ public:
 
 protected:
     int bins() const { return onesided ? length / 2 + 1 : length; }
+    // Of one frame's values.
+    void transform_frame(const float* in, float* out) const;
 
 private:
     Dft dft_;

@@ -19,21 +19,13 @@ enum { kFewQueries = 4 };
 // Four tiles; on tile units whole pairs of tiles.
 enum { kBlockTiles = 4, kTileBlock = 2 * kUnitTiles * kUnitRows };
 
-bool sees_nothing(const float* mask, int count) {
-    return std::all_of(mask, mask + count, [](float m) { return m == -HUGE_VALF; });
-}
-
 void softmax_scores(const KernelSet& kernels, const AttentionHead& h, int query, float scale,
                     float* scores) {
-    if (h.mask) {
-        const float* mask = h.mask + (size_t)query * h.dst;
-        if (sees_nothing(mask, h.dst)) {
-            std::fill_n(scores, h.dst, 0.f);
-            return;
-        }
-        return kernels.norm->softmax_row(scores, h.dst, scale, mask);
-    }
-    kernels.norm->softmax_row(scores, h.dst, scale, nullptr);
+    const float* const mask = h.mask ? h.mask + (size_t)query * h.dst : nullptr;
+    if (sees_nothing(scores, scale, mask, h.dst))
+        std::fill_n(scores, h.dst, 0.f);
+    else
+        kernels.norm->softmax_row(scores, h.dst, scale, mask);
 }
 
 // One query: keys and values are read where they lie.
@@ -237,7 +229,9 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
     run_tasks(partitions.count, threads, [&](int64_t i, int thread) {
         const int head = (int)i / partitions.blocks, b = (int)i % partitions.blocks;
         const BlockMemory memory = {keys.channel(head / per_group),
-                                    values.channel(head / per_group), zeros, scores.channel(thread),
+                                    values.channel(head / per_group),
+                                    zeros,
+                                    scores.channel(thread),
                                     (float*)workspaces.data + thread * workspaces.cstep,
                                     (float*)stored_rows.data + thread * stored_rows.cstep};
         attend_block(kernels, heads[head], b + 1 < partitions.blocks ? whole : last, b * block,

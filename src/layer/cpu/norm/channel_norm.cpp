@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "layer/cpu/channel/apply.h"
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/norm/norm.h"
 #include "runtime/thread_pool.h"
@@ -13,11 +12,11 @@ namespace {
 
 // The blob as blocks of `pack` channels with `size` values in all.
 struct ChannelBlocks {
-    const float* data;
+    float* data;
     int count, pack;
     size_t size, step;
 
-    explicit ChannelBlocks(const Mat& m) : data(m), pack(m.elempack) {
+    explicit ChannelBlocks(Mat& m) : data(m), pack(m.elempack) {
         count = m.dims == 2 ? m.h : m.c;
         size = (m.dims == 2 ? m.w : (size_t)m.w * m.h * m.d) * pack;
         step = (m.dims == 2 ? m.w : m.cstep) * pack;
@@ -62,13 +61,14 @@ int normalize_channels(const KernelSet& kernels, Mat& blob, int groups, float ep
     for (int c = 0; c < channels; c += each) share_mean(mean + c, each, size);
     blocks.reduce(norm.sum_squares, mean, variance, threads);
     for (int c = 0; c < channels; c += each) share_mean(variance + c, each, size);
-    // x * factor + offset
-    for (int c = 0; c < channels; c++) {
-        const float factor = (gamma ? gamma[c] : 1.f) / sqrtf(variance[c] + eps);
-        variance[c] = factor;
-        mean[c] = (beta ? beta[c] : 0.f) - mean[c] * factor;
-    }
-    apply_to_channels(kernels.channel->affine, blob, variance, mean, false, opt);
+    float* const factor = variance;
+    for (int c = 0; c < channels; c++)
+        factor[c] = (gamma ? gamma[c] : 1.f) / sqrtf(variance[c] + eps);
+    parallel_for(blocks.count, threads, [&](int64_t q) {
+        const size_t first = q * blocks.pack;
+        norm.scale_centred(blocks.data + q * blocks.step, blocks.size, blocks.pack, mean + first,
+                           factor + first, beta ? beta + first : nullptr);
+    });
     return kOk;
 }
 

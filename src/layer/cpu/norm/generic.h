@@ -269,6 +269,36 @@ void normalize_row(float* data, size_t n, float eps, const float* gamma, const f
             .store_n(data + i, left);
 }
 
+void scale_centred(float* data, size_t n, size_t period, const float* mean, const float* factor,
+                   const float* term) {
+    using V = s::vecf<s::kLanes>;
+    constexpr size_t L = s::kLanes;
+    if (L % period == 0) {  // parameters stay in registers
+        alignas(64) float lanes[3][L];
+        for (size_t i = 0; i < L; i++) {
+            const size_t j = i % period;
+            lanes[0][i] = mean[j], lanes[1][i] = factor[j], lanes[2][i] = term ? term[j] : 0.f;
+        }
+        const V m = V::load(lanes[0]), f = V::load(lanes[1]), t = V::load(lanes[2]);
+        size_t i = 0;
+        for (; i + 4 * L <= n; i += 4 * L)
+            s::unroll<4>([&](auto p) QUOLL_INLINE_LAMBDA {
+                float* const x = data + i + p() * L;
+                fma(V::load(x) - m, f, t).store(x);
+            });
+        for (; i < n; i += L) fma(V::load_n(data + i, n - i) - m, f, t).store_n(data + i, n - i);
+        return;
+    }
+    for (size_t first = 0; first < n; first += period) {
+        for (size_t j = 0; j < period; j += L) {
+            const size_t left = period - j;
+            const V x = V::load_n(data + first + j, left) - V::load_n(mean + j, left);
+            const V t = term ? V::load_n(term + j, left) : V::zero();
+            fma(x, V::load_n(factor + j, left), t).store_n(data + first + j, left);
+        }
+    }
+}
+
 void rms_row(float* data, size_t n, float eps, const float* gamma) {
     using V = s::vecf<s::kLanes>;
     const float squares = reduce_row<SumSquares>(data, n, 0.f);
@@ -285,6 +315,7 @@ void rms_row(float* data, size_t n, float eps, const float* gamma) {
 template <class V>
 QUOLL_INLINE V lrn_value(const LrnAcross& t, V x, V sum) {
     const V base = fma(sum, V::set(t.scale), V::set(t.bias));
+    if (t.beta == 0.f) return x;
     if (t.beta == 0.75f) {  // the usual one, without exp and log
         if constexpr (s::kHasFastRsqrt) {
             const auto usual = (base > V::set(0x1p-60f)) & (base < V::set(0x1p60f));

@@ -26,6 +26,12 @@ typedef void (*SoftmaxColumns)(float* data, size_t count, size_t step, size_t wi
 typedef void (*NormalizeRow)(float* data, size_t n, float eps, const float* gamma,
                              const float* beta);
 
+// data[i] = (data[i] - mean[i % period]) * factor[i % period] + term[i % period] for i < n, a
+// multiple of period; a null term stands for zeros. The mean is subtracted first: as part of a sum
+// its rounding would be multiplied with the factor.
+typedef void (*ScaleCentred)(float* data, size_t n, size_t period, const float* mean,
+                             const float* factor, const float* term);
+
 // data[i] = data[i] / sqrt(mean of the squares + eps) * gamma[i]; a null gamma stands for ones.
 typedef void (*RmsRow)(float* data, size_t n, float eps, const float* gamma);
 

@@ -37,7 +37,8 @@ private:
     std::vector<float> angles_;  // then e^(-2 pi i k / length), k <= length / 2, in pairs
 };
 
-int StftCpu::create_pipeline(const Option&) {
+int StftCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(Stft::create_pipeline(opt));
     const bool even = length % 2 == 0;
     fft_.create(even ? length / 2 : length);
     angles_.clear();
@@ -93,6 +94,8 @@ void StftCpu::transform_frames(const float* in, int lanes, float* out) const {
         if (even) join_halves(z, to);
         for (int k = 0; !even && k < bins(); k++)
             to[2 * k] = z.real(k), to[2 * k + 1] = z.imaginary(k);
+        // A fast transform spreads what is not finite to sums in which it has no part.
+        if (!isfinite(to[0])) transform_frame(in + (size_t)l * step, to);
     }
 }
 
