@@ -84,7 +84,10 @@ void Executor::reset() {
 
 int Executor::run(int blob) {
     const bool lightmode = opt.lightmode;
-    const int status = catch_no_memory("Extractor", [&] { return run_for({blob}); });
+    const int status = catch_no_memory("Extractor", [&] {
+        wanted_.assign(1, blob);
+        return run_for(wanted_);
+    });
     // What a run that ended early has left.
     opt.lightmode = lightmode;
     depth_ = loop_depth_ = 0;

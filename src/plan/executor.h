@@ -110,7 +110,7 @@ private:
     ElidedConcats elided_;
     FiniteCheck finite_;
     // What a run needs on the way, kept so that the next finds it allocated.
-    std::vector<int> given_;
+    std::vector<int> wanted_, given_;
     std::vector<Mat> layer_inputs_, layer_outputs_;
 };
 
