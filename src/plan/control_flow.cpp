@@ -1,11 +1,11 @@
 // Choices and loops: layers whose inputs are computed while they run.
 #include <algorithm>
 
-#include "runtime/exceptions.h"
 #include "layer/common/tensor.h"
 #include "layer/control/loop.h"
 #include "layer/elementwise/select.h"
 #include "plan/executor.h"
+#include "runtime/exceptions.h"
 
 namespace quoll {
 
@@ -24,17 +24,20 @@ int Executor::run_choice(const Select& layer) {
     Mat condition = blobs[layer.bottoms[0]];
     QUOLL_RETURN_IF_ERROR(convert_input(layer, &condition));
     const int chosen = layer.choose_input(condition);
-    return chosen < 0 ? chosen : run_within(layer.bottoms[(size_t)chosen]);
+    return chosen < 0 ? chosen : run_within({layer.bottoms[(size_t)chosen]});
 }
 
-// Computes a blob while another one is being computed.
-int Executor::run_within(int blob) {
-    if (blobs[blob].dims != 0) return kOk;
+// Computes blobs while another one is being computed.
+int Executor::run_within(std::vector<int> wanted) {
+    wanted.erase(
+        std::remove_if(wanted.begin(), wanted.end(), [&](int id) { return blobs[id].dims != 0; }),
+        wanted.end());
+    if (wanted.empty()) return kOk;
     // Layers outside the branch may still want what it computes on the way.
     const bool lightmode = opt.lightmode;
     opt.lightmode = false;
     depth_++;
-    const int status = run_for(blob);
+    const int status = run_for(wanted);
     depth_--;
     opt.lightmode = lightmode;
     return status;
@@ -116,10 +119,8 @@ int Executor::run_iteration(const Layer& start, const LoopEnd& end, int number,
     QUOLL_RETURN_IF_ERROR(create_tensor(Shape(1, DType::s32), &at, opt));
     *(int32_t*)at.data = number;
     std::vector<Mat> made;
-    for (size_t i = 1; i < end.bottoms.size(); i++) {
-        QUOLL_RETURN_IF_ERROR(run_within(end.bottoms[i]));
-        made.push_back(blobs[end.bottoms[i]]);
-    }
+    QUOLL_RETURN_IF_ERROR(run_within({end.bottoms.begin() + 1, end.bottoms.end()}));
+    for (size_t i = 1; i < end.bottoms.size(); i++) made.push_back(blobs[end.bottoms[i]]);
     Mat condition = made[0];
     QUOLL_RETURN_IF_ERROR(convert_input(end, &condition));
     QUOLL_RETURN_IF_ERROR(read_number(end, condition, going));

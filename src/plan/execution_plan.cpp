@@ -70,8 +70,8 @@ void input_dtypes(const Layer& layer, std::vector<Shape>* inputs) {
 
 // ---------------------------------------------------------------- order
 
-ExecutionPlan::ExecutionPlan(const NetGraph& graph, int wanted, const std::vector<int>& given,
-                             const PlanOptions& options)
+ExecutionPlan::ExecutionPlan(const NetGraph& graph, const std::vector<int>& wanted,
+                             const std::vector<int>& given, const PlanOptions& options)
     : graph_(graph), wanted_(wanted), given_(given), options_(options) {
     find_order();
     find_last_reads();
@@ -85,7 +85,8 @@ void ExecutionPlan::find_order() {
     enum : char { kUnseen, kInputsAskedFor, kInOrder };
     std::vector<char> there(graph_.blobs.size(), 0), state(graph_.layers.size(), kUnseen);
     for (int id : given_) there[id] = 1;
-    std::vector<int> stack(1, graph_.blobs[wanted_].producer);
+    std::vector<int> stack;
+    for (size_t i = wanted_.size(); i-- > 0;) stack.push_back(graph_.blobs[wanted_[i]].producer);
     while (!stack.empty()) {
         const int index = stack.back();
         if (state[index] != kUnseen) {
@@ -316,7 +317,7 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
 
 // Layers that would each unpack the blob before they read it; -1: some take it as it is.
 int ExecutionPlan::Compiler::count_planar_readers(int blob) const {
-    if (blob == plan_.wanted_) return -1;
+    if (plan_.wants(blob)) return -1;
     int count = 0;
     for (int reader : graph_.consumers[blob]) {
         const Layer& layer = *graph_.layers[reader];
@@ -439,7 +440,8 @@ std::shared_ptr<const PlanSegment> ExecutionPlan::segment(size_t first,
     return made;
 }
 
-std::shared_ptr<const ExecutionPlan> ExecutionPlans::get(const NetGraph& graph, int wanted,
+std::shared_ptr<const ExecutionPlan> ExecutionPlans::get(const NetGraph& graph,
+                                                         const std::vector<int>& wanted,
                                                          const std::vector<int>& given,
                                                          const PlanOptions& options) {
     std::lock_guard<std::mutex> lock(lock_);

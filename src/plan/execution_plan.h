@@ -79,18 +79,21 @@ struct PlanSegment {
     std::shared_ptr<const SegmentMemory> memory;
 };
 
-// The steps that compute a blob when certain others are there. Immutable but for its segments,
+// The steps that compute some blobs when certain others are there. Immutable but for its segments,
 // which are added when sizes come up; any thread.
 class ExecutionPlan {
 public:
     // given: the blobs that are there, ascending.
-    ExecutionPlan(const NetGraph& graph, int wanted, const std::vector<int>& given,
-                  const PlanOptions& options);
-    bool is_for(int wanted, const std::vector<int>& given, const PlanOptions& options) const {
+    ExecutionPlan(const NetGraph& graph, const std::vector<int>& wanted,
+                  const std::vector<int>& given, const PlanOptions& options);
+    bool is_for(const std::vector<int>& wanted, const std::vector<int>& given,
+                const PlanOptions& options) const {
         return wanted_ == wanted && options_ == options && given_ == given;
     }
 
-    int wanted() const { return wanted_; }
+    bool wants(int blob) const {
+        return std::find(wanted_.begin(), wanted_.end(), blob) != wanted_.end();
+    }
     bool is_given(int blob) const { return std::binary_search(given_.begin(), given_.end(), blob); }
     // Layers, each after those that it reads from. What a choice or a loop computes in between is
     // not among them.
@@ -109,8 +112,7 @@ private:
     void find_last_reads();
 
     const NetGraph& graph_;
-    const int wanted_;
-    const std::vector<int> given_;
+    const std::vector<int> wanted_, given_;
     const PlanOptions options_;
     std::vector<int> order_;
     std::vector<size_t> positions_;   // of each layer
@@ -125,7 +127,7 @@ private:
 // The plans of a net that were used last.
 class ExecutionPlans {
 public:
-    std::shared_ptr<const ExecutionPlan> get(const NetGraph& graph, int wanted,
+    std::shared_ptr<const ExecutionPlan> get(const NetGraph& graph, const std::vector<int>& wanted,
                                              const std::vector<int>& given,
                                              const PlanOptions& options);
     void clear() { plans_.clear(); }

@@ -84,7 +84,10 @@ void Executor::reset() {
 
 int Executor::run(int blob) {
     const bool lightmode = opt.lightmode;
-    const int status = catch_no_memory("Extractor", [&] { return run_for(blob); });
+    const int status = catch_no_memory("Extractor", [&] {
+        wanted_.assign(1, blob);
+        return run_for(wanted_);
+    });
     // What a run that ended early has left.
     opt.lightmode = lightmode;
     depth_ = loop_depth_ = 0;
@@ -98,7 +101,7 @@ int Executor::run(int blob) {
     return status;
 }
 
-int Executor::run_for(int wanted) {
+int Executor::run_for(const std::vector<int>& wanted) {
     given_.clear();
     for (size_t i = 0; i < blobs.size(); i++)
         if (blobs[i].dims != 0) given_.push_back((int)i);
@@ -118,7 +121,7 @@ int Executor::run_for(int wanted) {
             observer && std::find(segment->left_to_host.begin(), segment->left_to_host.end(), i) !=
                             segment->left_to_host.end();
         const Step step = {
-            *plan, i, wanted, segment->step(i), left, plan->order()[i], segment->memory.get()};
+            *plan, i, segment->step(i), left, plan->order()[i], segment->memory.get()};
         const int r = segment->region_of(i);
         QUOLL_RETURN_IF_ERROR(r < 0 ? run_step(step)
                                     : run_in_region(step, segment->regions[r], &on_host[r]));
@@ -344,7 +347,7 @@ int Executor::run_step(const Step& step) {
     const bool done = std::all_of(layer.tops.begin(), layer.tops.end(),
                                   [&](int id) { return blobs[id].dims != 0; });
     if (done && !layer.tops.empty()) return kOk;
-    if (is_input_layer(layer)) return check_inputs_given(layer, step.wanted);
+    if (is_input_layer(layer)) return check_inputs_given(layer, step.plan);
     if (graph_->is_off_host(step.layer)) return kNeedsHostWeights;
     const bool on_device = runs_on_device(layer);
     if (!on_device) QUOLL_RETURN_IF_ERROR(fetch_inputs(layer));
@@ -377,11 +380,11 @@ int Executor::check_finite_after(const Layer& layer) {
 }
 
 // Those that only layers read which can do without may be absent.
-int Executor::check_inputs_given(const Layer& layer, int wanted) const {
+int Executor::check_inputs_given(const Layer& layer, const ExecutionPlan& plan) const {
     for (int id : layer.tops) {
         const std::vector<int>& readers = graph_->consumers[id];
         const bool optional =
-            id != wanted && std::all_of(readers.begin(), readers.end(), [&](int r) {
+            !plan.wants(id) && std::all_of(readers.begin(), readers.end(), [&](int r) {
                 return graph_->layers[r]->support_absent_inputs;
             });
         if (blobs[id].dims == 0 && !optional)
@@ -396,7 +399,7 @@ int Executor::check_inputs_given(const Layer& layer, int wanted) const {
 bool Executor::is_read_no_more(const Step& step, size_t input) const {
     const int id = graph_->layers[step.layer]->bottoms[input];
     const std::vector<int>& readers = graph_->consumers[id];
-    return step.plan.is_last_read(step.at, input) && id != step.wanted && !is_input[id] &&
+    return step.plan.is_last_read(step.at, input) && !step.plan.wants(id) && !is_input[id] &&
            std::all_of(readers.begin(), readers.end(), [&](int r) { return has_run[r]; });
 }
 

@@ -46,14 +46,13 @@ private:
     struct Step {
         const ExecutionPlan& plan;
         size_t at;
-        int wanted;  // blob
         const PlanSegment::Step& sized;
         bool left_to_host;
         int layer;
         const SegmentMemory* memory;
     };
 
-    int run_for(int wanted);
+    int run_for(const std::vector<int>& wanted);
     int run_in_region(const Step& step, const PlannedRegion& region, char* on_host);
     int run_region(const Layer& first, const PlannedRegion& region, char* on_host);
     int run_compiled(const PlannedRegion& region);
@@ -70,7 +69,7 @@ private:
     int run_on_device(const Layer& layer);
     int bring_to_device(int blob, VkCompute& on, VkMat* m);
     int take_from_device(const Layer& layer, std::vector<VkMat>* made, VkCompute& on);
-    int check_inputs_given(const Layer& layer, int wanted) const;
+    int check_inputs_given(const Layer& layer, const ExecutionPlan& plan) const;
     int take_inputs(const Step& step, int* batch, bool* without_values);
     bool is_read_no_more(const Step& step, size_t input) const;
     int convert_input(const Layer& layer, Mat* m, bool lacking = false) const;
@@ -92,7 +91,7 @@ private:
 
     // control_flow.cpp
     int run_choice(const Select& layer);
-    int run_within(int blob);
+    int run_within(std::vector<int> wanted);
     int run_loop(int index, const LoopEnd& end);
     int run_iterations(const Layer& start, const LoopEnd& end, const std::vector<int>& body,
                        std::vector<std::vector<Mat>>* scans);
@@ -111,7 +110,7 @@ private:
     ElidedConcats elided_;
     FiniteCheck finite_;
     // What a run needs on the way, kept so that the next finds it allocated.
-    std::vector<int> given_;
+    std::vector<int> wanted_, given_;
     std::vector<Mat> layer_inputs_, layer_outputs_;
 };
 

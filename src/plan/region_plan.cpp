@@ -95,7 +95,8 @@ PlannedRegion RegionPlanner::make_region(const Draft& draft, bool keeps_all) con
             RegionValue& v = region.values[step.outputs.back()];
             const std::vector<int>& readers = graph_.consumers[blob];
             v.made = v.last_read = at;
-            v.is_downloaded = blob == wanted_ || keeps_all || readers.empty() ||
+            v.is_downloaded = std::count(wanted_.begin(), wanted_.end(), blob) || keeps_all ||
+                              readers.empty() ||
                               !std::all_of(readers.begin(), readers.end(), is_member);
         }
         region.steps.push_back(std::move(step));

@@ -30,7 +30,7 @@ class RegionPlanner {
 public:
     // joined: steps share regions; else the steps of a region each have one of their own, of which
     // all outputs are downloaded.
-    RegionPlanner(const NetGraph& graph, int wanted, bool joined)
+    RegionPlanner(const NetGraph& graph, const std::vector<int>& wanted, bool joined)
         : graph_(graph), wanted_(wanted), joined_(joined) {}
     // Ascending; all that compute something.
     void add(SizedStep step) { steps_.push_back(std::move(step)); }
@@ -52,7 +52,7 @@ private:
     std::vector<PlannedRegion> single_steps(const std::vector<Draft>& drafts) const;
 
     const NetGraph& graph_;
-    const int wanted_;
+    const std::vector<int>& wanted_;
     const bool joined_;
     std::vector<SizedStep> steps_;
     std::vector<int> backend_of_;  // of each of steps_, -1: the host

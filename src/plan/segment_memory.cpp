@@ -107,7 +107,7 @@ int Simulation::memory_of(int blob) {
 bool Simulation::is_released(const Layer& layer, size_t at, size_t input) const {
     const int id = layer.bottoms[input];
     const std::vector<int>& readers = graph_.consumers[id];
-    return plan_.is_last_read(at, input) && id != plan_.wanted() && !plan_.is_given(id) &&
+    return plan_.is_last_read(at, input) && !plan_.wants(id) && !plan_.is_given(id) &&
            std::all_of(readers.begin(), readers.end(),
                        [&](int r) { return plan_.position(r) <= at; });
 }

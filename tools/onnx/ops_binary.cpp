@@ -80,11 +80,23 @@ bool add_as_float(Op& op, const Value* x, const Value* y) {
     return true;
 }
 
+// Whether f(x, y) is x, in value and shape: exporters add 0 and multiply by 1 to copy what a loop
+// carries. Of -0 + 0, which ONNX says is 0, -0 stays, as with ONNX Runtime.
+bool leaves_as_is(int type, const Value* x, const Value* y) {
+    float value = 0.f;
+    if (x->is_constant() || !uniform(y, &value) || y->constant->count() != 1 ||
+        y->rank() > x->rank())
+        return false;
+    return value == (type == kMul || type == kDiv ? 1.f : 0.f);
+}
+
 bool arithmetic(Op& op, int type, int tensor_type) {
     Value *x = op.in(0), *y = legacy_operand(op, op.in(0), op.in(1));
     Broadcast b;
     std::string out;
     if (!y) return false;
+    if (type <= kDiv && leaves_as_is(type, x, y)) return op.alias(0, x), true;
+    if ((type == kAdd || type == kMul) && leaves_as_is(type, y, x)) return op.alias(0, y), true;
     if (x->floats() && y->floats() && !all_constant(x, y)) {
         if (!float_binary(op, type, x, y, &b, &out)) return false;
     } else {

@@ -24,24 +24,47 @@ int Gather::shape(const Gather& s, const std::vector<Shape>& in, std::vector<Sha
     return shape_of_sizes(s, sizes, in[0].dtype, &out[0]);
 }
 
+namespace {
+
+// f(number of an output's run, number of the data's run) for each index.
+template <class F>
+int for_each_index(const Gather& layer, const Mat& indices, const AlongAxis& along, F f) {
+    const Flat order(indices);
+    const size_t count = value_count(indices);
+    size_t to = 0;
+    for (size_t o = 0; o < along.outer; o++) {
+        for (size_t j = 0; j < count; j++, to++) {
+            const int index = ((const int32_t*)indices.data)[order(j)];
+            const int i = wrap_index(index, along.size);
+            if (i < 0)
+                return layer.fail("index %d, expected %d to %d", index, -along.size,
+                                  along.size - 1);
+            f(to, o * along.size + i);
+        }
+    }
+    return kOk;
+}
+
+}  // namespace
+
 int Gather::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                     const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
     const Mat &data = bottoms[0], &indices = bottoms[1];
     const AlongAxis along(data, axis < 0 ? axis + data.dims : axis);
-    const Flat order(indices);
-    const size_t count = value_count(indices);
-    size_t to = 0;
-    for (size_t o = 0; o < along.outer; o++) {
-        for (size_t j = 0; j < count; j++, to += along.inner) {
-            const int index = ((const int32_t*)indices.data)[order(j)];
-            const int i = wrap_index(index, along.size);
-            if (i < 0)
-                return fail("index %d, expected %d to %d", index, -along.size, along.size - 1);
-            copy_values(data, (o * along.size + i) * along.inner, tops[0], to, along.inner);
-        }
-    }
-    return kOk;
+    if (along.inner != 1)
+        return for_each_index(*this, indices, along, [&](size_t to, size_t from) {
+            copy_values(data, from * along.inner, tops[0], to * along.inner, along.inner);
+        });
+    const Flat read(data), placed(tops[0]);
+    int status = kOk;
+    with_word(data.elemsize, [&](auto word) {
+        using T = decltype(word);
+        status = for_each_index(*this, indices, along, [&](size_t to, size_t from) {
+            ((T*)tops[0].data)[placed(to)] = ((const T*)data.data)[read(from)];
+        });
+    });
+    return status;
 }
 
 void GatherElements::params(GatherElements& s, ParamVisitor& v) {

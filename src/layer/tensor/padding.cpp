@@ -148,6 +148,10 @@ int Padding::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
         source[i] = source_indexes(from.size[i], axis < 0 ? 0 : widths.before[axis],
                                    axis < 0 ? 0 : widths.behind[axis], type);
     }
+    // Of a row first to last are as in the input.
+    const int before = widths.before[in.dims - 1];
+    const int first = std::min(std::max(before, 0), into.size[3]);
+    const int last = std::max(first, std::min(before + from.size[3], into.size[3]));
     const size_t es = in.elemsize;
     for (int i = 0; i < into.size[0]; i++) {
         for (int j = 0; j < into.size[1]; j++) {
@@ -161,11 +165,18 @@ int Padding::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                     (outside ? 0 : a * from.step[0] + b * from.step[1] + c * from.step[2]) * es;
                 char* to =
                     (char*)out.data + (i * into.step[0] + j * into.step[1] + k * into.step[2]) * es;
-                for (int l = 0; l < into.size[3]; l++) {
-                    const int x = source[3][l];
-                    const void* p = outside || x < 0 ? (const void*)constant : row + x * es;
-                    memcpy(to + l * es, p, es);
-                }
+                const auto fill = [&](int begin, int end) {
+                    for (int l = begin; l < end; l++) {
+                        const int x = source[3][l];
+                        const void* p = outside || x < 0 ? (const void*)constant : row + x * es;
+                        memcpy(to + l * es, p, es);
+                    }
+                };
+                fill(0, outside ? into.size[3] : first);
+                if (outside) continue;
+                if (last > first)
+                    memcpy(to + first * es, row + (first - before) * es, (last - first) * es);
+                fill(last, into.size[3]);
             }
         }
     }

@@ -49,6 +49,14 @@ double finish(int operation, double joined, double count) {
                                              : joined;
 }
 
+// Of a row of n results; most operations are done with the sum.
+void finish_row(int operation, double count, float coeff, float* row, size_t n) {
+    const bool changes = operation == Reduction::kMean || operation == Reduction::kL2 ||
+                         operation == Reduction::kLogSum;
+    if (!changes && coeff == 1.f) return;
+    for (size_t i = 0; i < n; i++) row[i] = (float)finish(operation, row[i], count) * coeff;
+}
+
 // A blob as blocks of `each` runs of `run` elements, block after block `step` elements apart.
 struct Runs {
     int blocks;
@@ -164,8 +172,7 @@ int ReductionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& o
         else
             for (size_t i = 0; i < runs.each; i++)
                 kernel(in + i * runs.run * pack, runs.run * pack, pack, nullptr, out + i * pack);
-        for (size_t i = 0; i < runs.each * pack; i++)
-            out[i] = (float)finish(operation, out[i], (double)runs.run) * coeff;
+        finish_row(operation, (double)runs.run, coeff, out, runs.each * pack);
     });
     return kOk;
 }
@@ -207,8 +214,7 @@ int ReductionCpu::reduce_rows(const Mat& blob, int first, int last, const Shape&
                 std::fill(out, out + inner, first_sum(operation));
                 for (size_t c = 0; c < count; c++)
                     add_row(operation, data + q * step + (o * count + c) * inner, out, inner);
-                for (size_t i = 0; i < inner; i++)
-                    out[i] = (float)finish(operation, out[i], (double)count) * coeff;
+                finish_row(operation, (double)count, coeff, out, inner);
             }
         });
         return kOk;
@@ -222,6 +228,11 @@ int ReductionCpu::reduce_rows(const Mat& blob, int first, int last, const Shape&
         for (size_t q = 0; q < blocks; q++)
             for (size_t c = 0; c < count; c++)
                 add_row(operation, data + q * step + c * inner + at, sums, n);
+        if (pack == 1) {
+            finish_row(operation, (double)blocks * count, coeff, sums, n);
+            std::copy(sums, sums + n, (float*)joined + at);
+            return;
+        }
         for (size_t i = 0; i < n; i += pack) {
             double sum = sums[i];
             for (size_t l = 1; l < pack; l++) sum = join(operation, sum, sums[i + l]);
