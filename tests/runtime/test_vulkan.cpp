@@ -296,6 +296,44 @@ TEST_F(Vulkan, f16_products_stay_within_their_bound) {
     }
 }
 
+// y = a b in f16, some rows of it against the sums in double.
+void expect_large_product(int rows, int columns, int depth) {
+    Net net;
+    net.opt.num_threads = 1;
+    net.opt.use_fp16_storage = true;
+    net.add_backend(std::make_shared<CountingBackend>(net.opt));
+    ASSERT_EQ(0, net.load_param_mem("7767517\n3 3\nInput a 0 1 a\nInput b 0 1 b\n"
+                                    "MatMul product 2 1 a b y 0=1\n"));
+    ASSERT_EQ(0, net.load_model(RandomWeights()));
+    const Mat a = exact_halves(depth, rows, 1), b = exact_halves(depth, columns, 2);
+    Extractor ex = net.create_extractor();
+    Mat y;
+    ASSERT_EQ(0, ex.input("a", a));
+    ASSERT_EQ(0, ex.input("b", b));
+    ASSERT_EQ(0, ex.extract("y", y));
+    for (int i = 0; i < rows; i += i + 31 < rows ? 31 : std::max(1, rows - 1 - i)) {
+        for (int j = 0; j < columns; j++) {
+            double sum = 0, size = 0;
+            for (int k = 0; k < depth; k++) {
+                const double p = (double)a.row(i)[k] * b.row(j)[k];
+                sum += p, size += fabs(p);
+            }
+            const double bound = fabs(sum) / 2048 + 1e-7 + depth * size / 8388608;
+            ASSERT_NEAR(sum, y.row(i)[j], bound) << rows << " " << i << " " << j;
+        }
+    }
+}
+
+// Products that fill a device several times, for each tile of conv_tiles.cpp that they may have
+// there: wide, tall, square, shallow; sizes that fill no tile.
+TEST_F(Vulkan, large_products_on_matrix_units) {
+    if (!get_gpu_info().support_cooperative_matrix()) GTEST_SKIP() << "no matrix units";
+    const int sizes[][3] = {{1601, 768, 264},  {1601, 761, 257},  {33001, 64, 256},
+                            {2001, 1536, 320}, {2001, 1531, 321}, {6001, 510, 64},
+                            {6001, 512, 36},   {197, 768, 768}};
+    for (const auto& size : sizes) expect_large_product(size[0], size[1], size[2]);
+}
+
 // A weight that is a blob, read in both layouts and by several layers, in the middle of a region.
 // Products large enough for conv_window.comp: pixels and rows that fill no tile, windows without
 // padding and of 2x3, channels of half a large tile, a blob that is added.

@@ -15,16 +15,25 @@ thread_local ConvTiling forced;
 thread_local bool is_forced = false;
 
 // Tiles of conv_matrix.comp. What follows about them was fitted to `bench_gpu --fp16 --sweep` on an
-// H200. kLarge is for products that fill the device.
+// H200 and an H100. kLarge is for products that fill the device.
 const ConvTile kLarge = {32, 64, 64, 2, 2, 1, 2}, kLargest = {64, 64, 64, 2, 2, 1, 2};
 const double kLargeMacs = 3e8;
+// For those that fill it several times: each subgroup makes 32x64, 64x32 or 64x64, so that it loads
+// less for each product, from one tile in shared memory, as several groups of a processor take
+// turns anyway. Where the depth is less than kShallowDepth there is little to multiply for what is
+// loaded and stored.
+const ConvTile kWide = {64, 128, 64, 2, 2, 1, 1}, kTall = {128, 64, 64, 2, 2, 1, 1};
+const ConvTile kSquare = {128, 128, 64, 2, 2, 1, 1}, kShallow = {128, 64, 32, 4, 2, 1, 2};
+const int kShallowDepth = 256, kSquareResident = 2;
+const uint32_t kSharedMemory = 48 << 10;  // that these take at most
 struct SmallTile {
     ConvTile tile;
     int resident;  // groups that run on a processor at a time
     double step;   // us
 };
 const SmallTile kSmall[] = {{{32, 32, 128, 2, 2, 2, 2}, 2, 0.6},
-                            {{32, 32, 64, 2, 2, 2, 2}, 4, 0.45}};
+                            {{32, 32, 64, 2, 2, 2, 2}, 4, 0.45},
+                            {{32, 32, 256, 2, 2, 2, 1}, 2, 0.95}};
 // us: for parts to be added up at all, and for each of them.
 const double kJoin = 1.8, kPart = 0.08;
 
@@ -44,9 +53,9 @@ double cost(const SmallTile& small, int tiles, int steps, int splits, int proces
 
 const std::vector<ConvTile>& conv_tiles(bool matrix) {
     static const std::vector<ConvTile> tiled = {{32, 32, 16, 4, 1, 1, 1}, {64, 64, 16, 8, 2, 1, 1}};
-    static const std::vector<ConvTile> matrices = {kSmall[0].tile, kSmall[1].tile,
-                                                   kLarge,         {32, 32, 64, 2, 2, 1, 2},
-                                                   kLargest,       {128, 64, 32, 4, 2, 1, 2}};
+    static const std::vector<ConvTile> matrices = {kSmall[0].tile, kSmall[1].tile, kSmall[2].tile,
+                                                   kLarge,         kLargest,       kWide,
+                                                   kTall,          kSquare,        kShallow};
     return matrix ? matrices : tiled;
 }
 
@@ -71,9 +80,25 @@ static bool read_tiling(const std::vector<uint32_t>& words, bool matrix, int dep
     return false;
 }
 
-static ConvTiling expected_tiling(const GpuFeatures& features, Shader shader, bool matrix,
+// The tile for a product that fills the device with groups of kLarge.
+static ConvTile filling_tile(const GpuDevice& device, int processors, const ConvProduct& p) {
+    const auto tiles = [&](const ConvTile& t) {
+        return ceil_div(p.rows, t.rows) * ceil_div(p.columns, t.columns) * p.groups;
+    };
+    if (device.limits().maxComputeSharedMemorySize < kSharedMemory) return kLarge;
+    if (p.depth < kShallowDepth) return tiles(kShallow) >= processors ? kShallow : kLarge;
+    // Groups that run at a time, and how much of the device they fill on the average.
+    const int square = tiles(kSquare), round = kSquareResident * processors;
+    const bool fills = 10 * square >= 7 * ceil_div(square, round) * round;
+    if (p.columns > kWide.columns / 2 && fills) return kSquare;
+    const ConvTile& tile = p.columns > kWide.columns / 2 ? kWide : kTall;
+    return tiles(tile) >= processors ? tile : kLarge;
+}
+
+static ConvTiling expected_tiling(const GpuDevice& device, Shader shader, bool matrix,
                                   const ConvProduct& p) {
-    const int processors = features.processors ? (int)features.processors : kProcessors;
+    const uint32_t known = device.features().processors;
+    const int processors = known ? (int)known : kProcessors;
     const auto tiles = [&](const ConvTile& t) {
         return ceil_div(p.rows, t.rows) * ceil_div(p.columns, t.columns) * p.groups;
     };
@@ -87,13 +112,14 @@ static ConvTiling expected_tiling(const GpuFeatures& features, Shader shader, bo
     const bool fills = tiles(kLarge) * 2 >= 5 * processors && p.columns > 32;
     // product_matrix.comp gains from small tiles up to there: 197 x 768 x 3072 18.6 instead of 22.3
     // us, 197 x 2304 x 768 13.9 instead of 14.9 (H100).
-    if (fills || (macs > kLargeMacs && shader != Shader::product_matrix)) {
+    if (fills) return {filling_tile(device, processors, p), 1};
+    if (macs > kLargeMacs && shader != Shader::product_matrix) {
         // Half a group a processor or more, of twice the size, twice: fewer loads for a product.
-        const bool larger = !fills && tiles(kLargest) * 2 >= processors && p.columns > 32;
+        const bool larger = tiles(kLargest) * 2 >= processors && p.columns > 32;
         const ConvTile& tile = larger ? kLargest : kLarge;
         // One more group than run at a time would take as long as all of them.
         const int resident = larger ? 2 : 3;
-        const int splits = fills ? 1 : resident * processors / tiles(tile);
+        const int splits = resident * processors / tiles(tile);
         return {tile, std::max(1, std::min(splits, ceil_div(p.depth, 4 * tile.depth)))};
     }
     ConvTiling best = {kSmall[0].tile, 1};
@@ -118,7 +144,7 @@ ConvTiling choose_tiling(Recorder& r, Shader shader, bool matrix, const ConvProd
         chosen = {forced.tile, std::min(forced.splits, stages)};
     } else if (!r.device().tuning().find(key, &form) ||
                !read_tiling(form, matrix, p.depth, &chosen)) {
-        chosen = expected_tiling(r.device().features(), shader, matrix, p);
+        chosen = expected_tiling(r.device(), shader, matrix, p);
     }
     r.set_choice({key, words_of(chosen)});
     return chosen;

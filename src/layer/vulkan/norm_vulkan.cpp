@@ -60,10 +60,16 @@ public:
         QUOLL_RETURN_IF_ERROR(lines.table(r, &table));
         const uint32_t kept = (lines.length() + 63) / 64;
         const bool keeps = !lines.serial() && kept <= kMostKept;
+        const bool plain = lines.within.size() == 1 && lines.across.size() <= 1;
+        Words push = {lines.count(), lines.length(), in[0].first, out[0].first, n_.eps};
+        for (const std::vector<LineAxis>* axes : {&lines.within, &lines.across}) {
+            const LineAxis axis = plain && !axes->empty() ? axes->front() : LineAxis{1, 0, 0, 0};
+            push.insert(push.end(), {axis.from, axis.to, axis.factor});
+        }
         lines.dispatch(
-            r, Shader::normalize, {n_.type, has_factors_, has_terms_, keeps ? kept : 0},
+            r, Shader::normalize, {n_.type, has_factors_, has_terms_, keeps ? kept : 0, plain},
             {r.read(in[0]), r.write(out[0]), table, factors_, has_terms_ ? terms_ : factors_},
-            {lines.count(), lines.length(), in[0].first, out[0].first, n_.eps});
+            push);
         return kOk;
     }
 

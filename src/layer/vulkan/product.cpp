@@ -61,7 +61,20 @@ void MatrixProduct::record_vectors(Recorder& r) const {
                groups, (uint32_t)rows);
 }
 
-void MatrixProduct::record(Recorder& r) const {
+MatrixProduct MatrixProduct::joined() const {
+    const auto follow = [this](const MatrixSteps& m) { return m.c == (uint32_t)rows * m.row; };
+    const bool added = !has_addend || follow(addend_steps);
+    if (c == 1 || d > 1 || b_steps.c || !follow(a_steps) || !follow(y_steps) || !added ||
+        !fits((int64_t)rows * c, 1))
+        return *this;
+    MatrixProduct all = *this;
+    all.rows *= c, all.c = 1;
+    return all;
+}
+
+void MatrixProduct::record(Recorder& r) const { joined().record_joined(r); }
+
+void MatrixProduct::record_joined(Recorder& r) const {
     if (!fits_units(r) && fits_vectors()) {
         record_vectors(r);
         return;

@@ -39,6 +39,10 @@ struct MatrixProduct {
     }
 
 private:
+    // The same as one matrix of more rows, where those of all matrices follow each other and B is
+    // one for all.
+    MatrixProduct joined() const;
+    void record_joined(Recorder& r) const;
     bool fits_vectors() const;
     void record_tiles(Recorder& r, const Words& push) const;
     void record_units(Recorder& r, Words push) const;

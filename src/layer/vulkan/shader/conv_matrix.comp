@@ -91,10 +91,25 @@ void load_step(int k8) {
         next_b[i] = weights ? weight8[columns[i] + k8] : uvec4(0);
 }
 
+void store_part(uint part) {
+    const int group = matrix_group(), vectors = (channels + 3) / 4;
+    const int m0 = int(gl_WorkGroupID.x * kTileM), first_c = int(gl_WorkGroupID.y * kTileN / 4);
+    [[dont_unroll]] for (uint first = 0; first < kMade; first += kFew) {
+        take_made(part, first);
+        [[unroll]] for (uint e = 0; e < kFew; e++) {
+            const uint i = (first + e) * kThreads + gl_LocalInvocationID.x;
+            const int pixel = m0 + int(made_row(part, i)), c = first_c + int(i % (kTileN / 4));
+            if (i >= kSize || pixel >= y_pixels || c >= vectors) continue;
+            if (kBias) made[e] += bias[group * vectors + c];
+            store_output(pixel, c, group * vectors + c, made[e]);
+        }
+    }
+}
+
 void main() {
     const uint thread = gl_LocalInvocationID.x, down = first_down();
     const int m0 = int(gl_WorkGroupID.x * kTileM), n0 = int(gl_WorkGroupID.y * kTileN);
-    const int group = matrix_group(), groups = weight_groups(), vectors = (channels + 3) / 4;
+    const int group = matrix_group(), groups = weight_groups();
     [[unroll]] for (uint i = 0; i < kLoadsA; i++)
         rows[i] = row_of(min(m0 + int(down + i * kDown), y_pixels - 1));
     if (kGate == 2)
@@ -106,11 +121,5 @@ void main() {
                       int(thread % kAcross);
     cursor = cursor_at(kWide ? first : 2 * first, tap_groups());
     if (!make_tile(groups)) return;
-    [[unroll]] for (uint e = 0; e < kMade; e++) {
-        const uint i = e * kThreads + thread;
-        const int pixel = m0 + int(i / (kTileN / 4)), c = n0 / 4 + int(i % (kTileN / 4));
-        if (i >= kSize || pixel >= y_pixels || c >= vectors) continue;
-        if (kBias) made[e] += bias[group * vectors + c];
-        store_output(pixel, c, group * vectors + c, made[e]);
-    }
+    store_tile();
 }

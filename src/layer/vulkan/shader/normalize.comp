@@ -12,6 +12,8 @@ layout(constant_id = 5) const bool kTerm = false;
 // Values of a line that an invocation keeps from the first time that it reads them; 0: lines of any
 // length, which are read three times.
 layout(constant_id = 6) const uint kKept = 0;
+// One axis within lines and one across: their steps are push constants, for which no load waits.
+layout(constant_id = 7) const bool kPlain = false;
 READS(0, Input, x);
 WRITES(1, Output, y);
 layout(set = 0, binding = 3) readonly buffer Factors { float factors[]; };
@@ -19,7 +21,15 @@ layout(set = 0, binding = 4) readonly buffer Terms { float terms[]; };
 layout(push_constant) uniform Push {
     uint lines, length, x_first, y_first;
     float eps;
+    uint within_from, within_to, within_factor, across_from, across_to, across_factor;
 };
+
+uvec3 line_begin(uint line) {
+    return kPlain ? line * uvec3(across_from, across_to, across_factor) : line_offsets(line);
+}
+uvec3 value_step(uint i) {
+    return kPlain ? i * uvec3(within_from, within_to, within_factor) : value_offsets(i);
+}
 
 // What the values are multiplied with, from the sum of squares.
 float scale_of(float squares) {
@@ -45,14 +55,17 @@ float affine(float v, uint at) {
     return v;
 }
 
-// All values are loaded before the first is used, and all factors before the first result is
-// stored: loads do not move before stores that they might read.
+// All values and factors are loaded before the first is used: none waits for another, nor for
+// those of the other invocations.
 void kept_line(uvec3 origin, bool centred) {
-    float kept[kKept > 0 ? kKept : 1], mean = 0.0, squares = 0.0;
+    const uint kArray = kKept > 0 ? kKept : 1;
+    float kept[kArray], factor[kArray], term[kArray], mean = 0.0, squares = 0.0;
     const uint thread = gl_LocalInvocationID.x;
     [[unroll]] for (uint k = 0; k < kKept; k++) {
-        const uint i = k * 64u + thread;
-        kept[k] = i < length ? float(x[origin.x + value_offsets(i).x]) : 0.0;
+        const uint i = k * 64u + thread, at = origin.z + value_step(i).z;
+        kept[k] = i < length ? float(x[origin.x + value_step(i).x]) : 0.0;
+        if (kFactor) factor[k] = i < length ? factors[at] : 0.0;
+        if (kTerm) term[k] = i < length ? terms[at] : 0.0;
     }
     if (centred) {
         [[unroll]] for (uint k = 0; k < kKept; k++) mean += kept[k];
@@ -65,19 +78,17 @@ void kept_line(uvec3 origin, bool centred) {
     const float scale = scale_of(line_joined(squares, 0));
     [[unroll]] for (uint k = 0; k < kKept; k++) {
         const uint i = k * 64u + thread;
-        if (i < length)
-            kept[k] = affine((kept[k] - mean) * scale, origin.z + value_offsets(i).z);
-    }
-    [[unroll]] for (uint k = 0; k < kKept; k++) {
-        const uint i = k * 64u + thread;
-        if (i < length) y[origin.y + value_offsets(i).y] = STORED(kept[k]);
+        float v = (kept[k] - mean) * scale;
+        if (kFactor) v *= factor[k];
+        if (kTerm) v += term[k];
+        if (i < length) y[origin.y + value_step(i).y] = STORED(v);
     }
 }
 
 void main() {
     const uint line = own_line();
     if (line >= lines) return;
-    const uvec3 origin = line_offsets(line) + uvec3(x_first, y_first, 0u);
+    const uvec3 origin = line_begin(line) + uvec3(x_first, y_first, 0u);
     const bool centred = kType == 0 || kType == 2 || kType == 3;
     if (kKept > 0) {
         kept_line(origin, centred);
@@ -86,16 +97,16 @@ void main() {
     float mean = 0.0, squares = 0.0;
     if (centred) {
         for (uint i = first_in_line(); i < length; i += step_in_line())
-            mean += float(x[origin.x + value_offsets(i).x]);
+            mean += float(x[origin.x + value_step(i).x]);
         mean = line_joined(mean, 0) / float(length);
     }
     for (uint i = first_in_line(); i < length; i += step_in_line()) {
-        const float v = float(x[origin.x + value_offsets(i).x]) - mean;
+        const float v = float(x[origin.x + value_step(i).x]) - mean;
         squares += v * v;
     }
     const float scale = scale_of(line_joined(squares, 0));
     for (uint i = first_in_line(); i < length; i += step_in_line()) {
-        const uvec3 at = origin + value_offsets(i);
+        const uvec3 at = origin + value_step(i);
         y[at.y] = STORED(affine((float(x[at.x]) - mean) * scale, at.z));
     }
 }

@@ -85,38 +85,50 @@ void load_step(int k8) {
 
 uvec4 arrived_a(uvec4 v, uint) { return v; }
 
+// Four values of a row; to, added: where the row begins in y and in C.
+void store4(vec4 v, int to, int added, int column) {
+    if (column >= columns) return;
+    v *= alpha;
+    if (kAddend) v += beta * vec4(addend4[(added + column) / 4]);
+    if (kBias) v += vec4(bias[column], bias[column + 1], bias[column + 2], bias[column + 3]);
+    y4[(to + column) / 4] = STORED4(activated4(v, kActivation, f_a, f_b));
+}
+void store_each(vec4 sum, int to, int added, int first) {
+    for (int lane = 0; lane < 4; lane++) {
+        const int column = first + lane;
+        if (column >= columns) continue;
+        float v = alpha * sum[lane];
+        if (kAddend) v += beta * float(addend[added + column * c.column]);
+        if (kBias) v += bias[column];
+        y[to + column * made_steps.column] = STORED(activated(v, kActivation, f_a, f_b));
+    }
+}
+
+void store_part(uint part) {
+    const int m0 = int(gl_WorkGroupID.y * kTileM), n0 = int(gl_WorkGroupID.x * kTileN);
+    const int to = origin(made_steps), added = origin(c);
+    [[dont_unroll]] for (uint first = 0; first < kMade; first += kFew) {
+        take_made(part, first);
+        [[unroll]] for (uint e = 0; e < kFew; e++) {
+            const uint i = (first + e) * kThreads + gl_LocalInvocationID.x;
+            const int row = m0 + int(made_row(part, i));
+            if (i >= kSize || row >= rows) continue;
+            const int column = n0 + int(i % (kTileN / 4)) * 4;
+            if (kOutVectors)
+                store4(made[e], to + row * made_steps.row, added + row * c.row, column);
+            else
+                store_each(made[e], to + row * made_steps.row, added + row * c.row, column);
+        }
+    }
+}
+
 void main() {
-    const uint thread = gl_LocalInvocationID.x, down = first_down();
+    const uint down = first_down();
     const int m0 = int(gl_WorkGroupID.y * kTileM), n0 = int(gl_WorkGroupID.x * kTileN);
     [[unroll]] for (uint i = 0; i < kLoadsA; i++)
         lefts[i] = origin(a) + min(m0 + int(down + i * kDown), rows - 1) * a.row;
     [[unroll]] for (uint i = 0; i < kLoadsB; i++)
         rights[i] = origin(b) + min(n0 + int(down + i * kDown), columns - 1) * b.column;
     if (!make_tile((depth + 7) / 8)) return;
-    const int to = origin(made_steps), added = origin(c);
-    [[unroll]] for (uint e = 0; e < kMade; e++) {
-        const uint i = e * kThreads + thread;
-        const int row = m0 + int(i / (kTileN / 4));
-        if (i >= kSize || row >= rows) continue;
-        if (kOutVectors) {
-            const int column = n0 + int(i % (kTileN / 4)) * 4;
-            if (column >= columns) continue;
-            vec4 v = alpha * made[e];
-            if (kAddend) v += beta * vec4(addend4[(added + row * c.row + column) / 4]);
-            if (kBias)
-                v += vec4(bias[column], bias[column + 1], bias[column + 2], bias[column + 3]);
-            y4[(to + row * made_steps.row + column) / 4] =
-                STORED4(activated4(v, kActivation, f_a, f_b));
-            continue;
-        }
-        for (int lane = 0; lane < 4; lane++) {
-            const int column = n0 + int(i % (kTileN / 4)) * 4 + lane;
-            if (column >= columns) continue;
-            float v = alpha * made[e][lane];
-            if (kAddend) v += beta * float(addend[added + row * c.row + column * c.column]);
-            if (kBias) v += bias[column];
-            y[to + row * made_steps.row + column * made_steps.column] =
-                STORED(activated(v, kActivation, f_a, f_b));
-        }
-    }
+    store_tile();
 }

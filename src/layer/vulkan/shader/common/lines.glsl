@@ -8,7 +8,7 @@ struct LineAxis {
     uint size, from, to, factor;
 };
 layout(set = 0, binding = 2) readonly buffer LineTable { LineAxis within[6], across[6]; };
-shared float parts[64];
+shared float parts[64], few_parts[8];
 
 // The line of this invocation.
 uint own_line() {
@@ -51,12 +51,15 @@ float joined(float a, float b, int how) {
 float line_joined(float v, int how) {
     if (kSerial) return v;
     const uint thread = gl_LocalInvocationID.x;
-    barrier();
     parts[thread] = v;
     barrier();
-    for (uint n = 32u; n > 0u; n /= 2u) {
-        if (thread < n) parts[thread] = joined(parts[thread], parts[thread + n], how);
-        barrier();
+    if (thread < 8u) {
+        float few = parts[thread];
+        for (uint i = thread + 8u; i < 64u; i += 8u) few = joined(few, parts[i], how);
+        few_parts[thread] = few;
     }
-    return parts[0];
+    barrier();
+    float all = few_parts[0];
+    for (uint i = 1u; i < 8u; i++) all = joined(all, few_parts[i], how);
+    return all;
 }

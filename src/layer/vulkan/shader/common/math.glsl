@@ -55,12 +55,17 @@ float exact_erf(float x) {
     const float s = a * a;
     float y;
     if (a < 1.0) {
-        float term = a;
-        y = a;
-        for (int n = 1; n <= 10; n++) {
-            term *= -s / float(n);
-            y += term / float(2 * n + 1);
-        }
+        float p = 1.0 / 76204800.0;
+        p = p * s - 1.0 / 6894720.0;
+        p = p * s + 1.0 / 685440.0;
+        p = p * s - 1.0 / 75600.0;
+        p = p * s + 1.0 / 9360.0;
+        p = p * s - 1.0 / 1320.0;
+        p = p * s + 1.0 / 216.0;
+        p = p * s - 1.0 / 42.0;
+        p = p * s + 1.0 / 10.0;
+        p = p * s - 1.0 / 3.0;
+        y = p * s * a + a;
         y *= 1.12837917;
     } else {
         const float t = 1.0 / (1.0 + 0.3275911 * a);

@@ -19,7 +19,10 @@ const uint kPartK = kTileK / kSubgroupsK;
 // Rows in shared memory are 16 bytes longer than a tile's, so that they begin in different banks.
 const uint kPitch = kTileK / 8 + 1, kPitchC = kTileN / 4 + 1;
 const uint kSizeA = kTileM * kPitch, kSizeB = kTileN * kPitch, kSizeC = kTileM * kPitchC;
-const uint kSizeTiles = kBuffers * (kSizeA + kSizeB), kSizeSums = kSubgroupsK * kSizeC;
+const uint kSizeTiles = kBuffers * (kSizeA + kSizeB);
+// Of a large tile the sums go through shared memory in two parts, each with half the rows of every
+// subgroup.
+const uint kParts = kSubgroupsK * kSizeC > 3072 ? 2 : 1, kSizeSums = kSubgroupsK * kSizeC / kParts;
 shared uvec4 memory[kSizeTiles > kSizeSums ? kSizeTiles : kSizeSums];
 
 // Groups of 8 that an invocation loads of each tile, all of one position along the depth: rows and
@@ -32,9 +35,16 @@ uint first_down() { return gl_LocalInvocationID.x / kAcross; }
 
 coopmat<float, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator> sums[kTilesM * kTilesN];
 
-// Of an invocation: vec4s i * kThreads + its number of the tile, row by row.
-const uint kSize = kTileM * kTileN / 4, kMade = (kSize + kThreads - 1) / kThreads;
-vec4 made[kMade];
+// Of an invocation: vec4s i * kThreads + its number of a part of the tile, row by row. A few of them
+// at a time, as what is made of them would be a long program else.
+const uint kSize = kTileM * kTileN / 4 / kParts, kMade = (kSize + kThreads - 1) / kThreads;
+const uint kFew = kMade > 4 ? 4 : kMade;
+vec4 made[kFew];
+// The tile's row that has vec4 i of a part.
+uint made_row(uint part, uint i) {
+    const uint row = i / (kTileN / 4), each = kTileM / kSubgroupsM / kParts;
+    return kParts == 1 ? row : row / each * (kTileM / kSubgroupsM) + part * each + row % each;
+}
 
 // Fills next_a and next_b for a step, from group k8 of the depth on; steps come in order.
 void load_step(int k8);
@@ -58,7 +68,67 @@ void multiply_tiles(uint begin_a, uint begin_b, uint sub_m, uint sub_n, uint sub
     }
 }
 
-// made = the product's tile, of `groups` groups of 8 along the depth. False in groups that have given
+// To shared memory: a part of the sums. `part` is a constant, so that they stay in registers.
+void put_sums(uint part) {
+    const uint sub_m = gl_SubgroupID % kSubgroupsM * (kTileM / kSubgroupsM / kParts);
+    const uint sub_n = gl_SubgroupID / kSubgroupsM % kSubgroupsN * (kTileN / kSubgroupsN);
+    const uint begin = gl_SubgroupID / (kSubgroupsM * kSubgroupsN) * (kSizeC / kParts);
+    barrier();  // what was there is read no more
+    [[unroll]] for (uint i = 0; i < kTilesM / kParts; i++)
+        [[unroll]] for (uint j = 0; j < kTilesN; j++)
+            coopMatStore(sums[(part * (kTilesM / kParts) + i) * kTilesN + j], memory,
+                         begin + (sub_m + i * kM) * kPitchC + (sub_n + j * kN) / 4, kPitchC,
+                         gl_CooperativeMatrixLayoutRowMajor);
+    barrier();
+}
+
+// made = vec4s of this group's sums, from `first` of an invocation on.
+void read_sums(uint first) {
+    [[unroll]] for (uint e = 0; e < kFew; e++) {
+        const uint i = min((first + e) * kThreads + gl_LocalInvocationID.x, kSize - 1);
+        const uint from = i / (kTileN / 4) * kPitchC + i % (kTileN / 4);
+        made[e] = uintBitsToFloat(memory[from]);
+        [[unroll]] for (uint k = 1; k < kSubgroupsK; k++)
+            made[e] += uintBitsToFloat(memory[k * (kSizeC / kParts) + from]);
+    }
+}
+
+// The same of the whole product's, when make_tile() has said true.
+void take_made(uint part, uint first) {
+    if (splits == 1) {
+        read_sums(first);
+        return;
+    }
+    [[unroll]] for (uint e = 0; e < kFew; e++) {
+        const uint i = min((first + e) * kThreads + gl_LocalInvocationID.x, kSize - 1);
+        made[e] = split_sum(split_tile(), int(kParts * kSize), int(part * kSize + i));
+    }
+}
+
+// What the shader does with vec4s of a part that take_made() gives it.
+void store_part(uint part);
+
+void keep_part(uint part, uint to) {
+    put_sums(part);
+    [[dont_unroll]] for (uint first = 0; first < kMade; first += kFew) {
+        read_sums(first);
+        [[unroll]] for (uint e = 0; e < kFew; e++) {
+            const uint i = (first + e) * kThreads + gl_LocalInvocationID.x;
+            if (i < kSize) parts[to + part * kSize + i] = made[e];
+        }
+    }
+}
+
+// Stores all that make_tile() has made.
+void store_tile() {
+    if (splits == 1) put_sums(0);
+    store_part(0);
+    if (kParts == 1) return;
+    if (splits == 1) put_sums(1);
+    store_part(1);
+}
+
+// Makes the product's tile, of `groups` groups of 8 along the depth. False in groups that have given
 // their part to others.
 bool make_tile(int groups) {
     const uint thread = gl_LocalInvocationID.x, down = first_down(), across = thread % kAcross;
@@ -87,28 +157,10 @@ bool make_tile(int groups) {
         multiply_tiles(begin_a, begin_b, sub_m, sub_n, sub_k);
         if (kBuffers == 2) at ^= 1;
     }
-    barrier();  // the tiles are read no more
-    [[unroll]] for (uint i = 0; i < kTilesM; i++)
-        [[unroll]] for (uint j = 0; j < kTilesN; j++)
-            coopMatStore(sums[i * kTilesN + j], memory,
-                         sub_k * kSizeC + (sub_m + i * kM) * kPitchC + (sub_n + j * kN) / 4,
-                         kPitchC, gl_CooperativeMatrixLayoutRowMajor);
-    barrier();
-
-    [[unroll]] for (uint e = 0; e < kMade; e++) {
-        const uint i = min(e * kThreads + thread, kSize - 1);
-        const uint from = i / (kTileN / 4) * kPitchC + i % (kTileN / 4);
-        made[e] = uintBitsToFloat(memory[from]);
-        [[unroll]] for (uint k = 1; k < kSubgroupsK; k++)
-            made[e] += uintBitsToFloat(memory[k * kSizeC + from]);
-    }
     if (splits == 1) return true;
     const int tile = split_tile();
-    const uint to = (uint(tile * splits + split_index())) * kSize;
-    [[unroll]] for (uint e = 0; e < kMade; e++)
-        if (e * kThreads + thread < kSize) parts[to + e * kThreads + thread] = made[e];
-    if (!split_arrive(tile)) return false;
-    [[unroll]] for (uint e = 0; e < kMade; e++)
-        made[e] = split_sum(tile, int(kSize), int(min(e * kThreads + thread, kSize - 1)));
-    return true;
+    const uint to = uint(tile * splits + split_index()) * kParts * kSize;
+    keep_part(0, to);
+    if (kParts == 2) keep_part(1, to);
+    return split_arrive(tile);
 }
