@@ -455,31 +455,33 @@ TEST(Int8Kernels, rows_of_windows_are_exact) {
     });
 }
 
-// Points of tiles against the products of matrices, sums of 16 points against theirs; gaps between
-// rows, pixels and tiles.
+// Points of tiles against the products of matrices, sums of 36 points against theirs, also those
+// that wrap; gaps between rows, pixels and tiles.
 TEST(Int8Kernels, winograd_transforms) {
-    const int b[4][4] = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};
-    const int a[2][4] = {{1, 1, 1, 0}, {0, 1, -1, -1}};
+    const int b[6][6] = {{2, 3, -4, -3, 2, 0}, {0, -2, -5, -1, 2, 0}, {0, 2, 1, -5, 2, 0},
+                         {0, -1, -2, 1, 2, 0}, {0, 2, -1, -2, 1, 0},  {0, 2, 3, -4, -3, 2}};
+    const int a[4][6] = {
+        {1, 1, 1, 1, 8, 0}, {0, 1, -1, 2, -4, 0}, {0, 1, 1, 4, 2, 0}, {0, 1, -1, 8, -1, 1}};
     for_all([&](const Int8Kernels& kernels) {
         for (int channels : {1, 4, 8, 20, 32}) {
             for (int tiles : {1, 3, 8}) {
-                const int pixel = channels + 3, row = (2 * tiles + 2) * pixel + 1;
+                const int pixel = channels + 3, row = (4 * tiles + 2) * pixel + 1;
                 const int tile = channels + 2, point = tiles * tile + 5;
                 const bool at_end = tiles % 2;
-                Guarded<int16_t> in((size_t)3 * row + (2 * tiles + 1) * pixel + channels, at_end);
-                Guarded<int16_t> out((size_t)15 * point + (tiles - 1) * tile + channels, at_end);
+                Guarded<int16_t> in((size_t)5 * row + (4 * tiles + 1) * pixel + channels, at_end);
+                Guarded<int16_t> out((size_t)35 * point + (tiles - 1) * tile + channels, at_end);
                 for (int16_t& x : in) x = (int16_t)value();
                 Int8WinogradInput t = {};
                 t.in = in.data(), t.in_row = row, t.in_pixel = pixel;
                 t.channels = channels, t.tiles = tiles;
                 t.out = out.data(), t.out_tile = tile, t.out_point = point;
                 kernels.winograd_input(t);
-                for (int i = 0; i < 16 * tiles * channels; i++) {
-                    const int p = i % 16, n = i / 16 % tiles, c = i / 16 / tiles;
+                for (int i = 0; i < 36 * tiles * channels; i++) {
+                    const int p = i % 36, n = i / 36 % tiles, c = i / 36 / tiles;
                     int want = 0;
-                    for (int k = 0; k < 16; k++)
-                        want += b[p / 4][k / 4] * b[p % 4][k % 4] *
-                                in[(size_t)(k / 4) * row + (2 * n + k % 4) * pixel + c];
+                    for (int k = 0; k < 36; k++)
+                        want += b[p / 6][k / 6] * b[p % 6][k % 6] *
+                                in[(size_t)(k / 6) * row + (4 * n + k % 6) * pixel + c];
                     ASSERT_EQ(want, out[(size_t)p * point + n * tile + c]) << "point " << p;
                 }
             }
@@ -488,16 +490,16 @@ TEST(Int8Kernels, winograd_transforms) {
         for (size_t width : {lanes, 2 * lanes}) {
             for (size_t tiles : {1, 5}) {
                 const size_t n = tiles * width;
-                Guarded<int32_t> sums(16 * n, tiles == 1), out(4 * n, tiles == 1);
-                for (int32_t& x : sums) x = 4 * uniform(-1000000, 1000000);
+                Guarded<int32_t> sums(36 * n, tiles == 1), out(16 * n, tiles == 1);
+                for (int32_t& x : sums) x = 900 * uniform(-1000000, 1000000);
                 kernels.winograd_output(sums.data(), n, width, out.data());
-                for (size_t i = 0; i < 4 * n; i++) {
-                    const size_t y = i / (2 * n), x = i / width % 2, v = i % width;
-                    const size_t from = i % (2 * n) / (2 * width) * width + v;
+                for (size_t i = 0; i < 16 * n; i++) {
+                    const size_t y = i / (4 * n), x = i / width % 4, v = i % width;
+                    const size_t from = i % (4 * n) / (4 * width) * width + v;
                     int64_t want = 0;
-                    for (size_t k = 0; k < 16; k++)
-                        want += (int64_t)a[y][k / 4] * a[x][k % 4] * sums[k * n + from];
-                    ASSERT_EQ(want / 4, out[i]) << "value " << i;
+                    for (size_t k = 0; k < 36; k++)
+                        want += (int64_t)a[y][k / 6] * a[x][k % 6] * sums[k * n + from];
+                    ASSERT_EQ(want / 900, out[i]) << "value " << i;
                 }
             }
         }

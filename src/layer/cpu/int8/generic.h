@@ -458,30 +458,40 @@ void windows(const Int8Windows& t) {
 
 // ---------------------------------------------------------------- Winograd
 
+// B^T of six values (int8.h).
+template <class V>
+QUOLL_INLINE void winograd_window(const V* in, V* out) {
+    const V three = V::set(3);
+    const V u = in[4] - in[2], v = in[3] - in[1], u2 = u + u, v2 = v + v;
+    out[0] = (in[0] - in[2] + u).template shift_left<1>() - three * v;
+    out[1] = u2 + v2 - three * (in[2] + in[3]);
+    out[2] = u2 - v2 - three * (in[3] - in[2]);
+    out[3] = u2 + v;
+    out[4] = u - v2;
+    out[5] = (in[5] - in[3] - v).template shift_left<1>() - three * u;
+}
+
 template <size_t N>
 QUOLL_INLINE void winograd_points(const Int8WinogradInput& t, const int16_t* in, int16_t* out) {
     using V = s::vec<int16_t, N>;
-    V rows[16];  // of the columns, B^T d
-    s::unroll<4>([&](auto x) QUOLL_INLINE_LAMBDA {
-        const int16_t* const from = in + (ptrdiff_t)x() * t.in_pixel;
-        const V a = V::load(from), b = V::load(from + t.in_row);
-        const V c = V::load(from + 2 * t.in_row), d = V::load(from + 3 * t.in_row);
-        rows[x] = a - c, rows[4 + x] = b + c, rows[8 + x] = c - b, rows[12 + x] = b - d;
+    V columns[6][6];  // [x][y]: B^T d
+    s::unroll<6>([&](auto x) QUOLL_INLINE_LAMBDA {
+        V d[6];
+        for (int y = 0; y < 6; y++) d[y] = V::load(in + x() * t.in_pixel + y * t.in_row);
+        winograd_window(d, columns[x]);
     });
-    s::unroll<4>([&](auto y) QUOLL_INLINE_LAMBDA {
-        const V a = rows[4 * y], b = rows[4 * y + 1], c = rows[4 * y + 2], d = rows[4 * y + 3];
-        int16_t* to = out + 4 * (ptrdiff_t)y() * t.out_point;
-        (a - c).store(to);
-        (b + c).store(to += t.out_point);
-        (c - b).store(to += t.out_point);
-        (b - d).store(to + t.out_point);
+    s::unroll<6>([&](auto y) QUOLL_INLINE_LAMBDA {
+        V d[6], points[6];
+        for (int x = 0; x < 6; x++) d[x] = columns[x][y];
+        winograd_window(d, points);
+        for (int x = 0; x < 6; x++) points[x].store(out + (6 * y() + x) * t.out_point);
     });
 }
 
 void winograd_input(const Int8WinogradInput& t) {
     constexpr size_t N = s::native_lanes<int16_t>();
     for (int i = 0; i < t.tiles; i++) {
-        const int16_t* in = t.in + 2 * i * t.in_pixel;
+        const int16_t* in = t.in + 4 * i * t.in_pixel;
         int16_t* out = t.out + i * t.out_tile;
         int c = 0;
         for (; c + (int)N <= t.channels; c += (int)N) winograd_points<N>(t, in + c, out + c);
@@ -489,22 +499,33 @@ void winograd_input(const Int8WinogradInput& t) {
     }
 }
 
+// A^T of six sums.
+template <class I>
+QUOLL_INLINE void winograd_outputs(const I* in, I* out) {
+    const I s = in[1] + in[2], d = in[1] - in[2], a = in[3] + in[3], b = in[4] + in[4];
+    out[0] = in[0] + s + in[3] + b.template shift_left<2>();
+    out[1] = d + (in[3] - b).template shift_left<1>();
+    out[2] = s + (a + in[4]).template shift_left<1>();
+    out[3] = d + a.template shift_left<2>() + (in[5] - in[4]);
+}
+
 void winograd_output(const int32_t* sums, size_t n, size_t width, int32_t* out) {
     using I = s::veci<s::kLanes>;
-    for (size_t first = 0; first < n; first += width, out += width) {
+    const I inverse = I::set((int32_t)kInverseOf225);
+    for (size_t first = 0; first < n; first += width, out += 3 * width) {
         for (size_t i = first; i < first + width; i += s::kLanes, out += s::kLanes) {
-            I rows[8];  // A^T m
-            s::unroll<4>([&](auto x) QUOLL_INLINE_LAMBDA {
-                const int32_t* const from = sums + i + x() * n;
-                const I a = I::load(from), b = I::load(from + 4 * n);
-                const I c = I::load(from + 8 * n), d = I::load(from + 12 * n);
-                rows[x] = a + b + c, rows[4 + x] = b - c - d;
+            I columns[6][4];  // [x][y]: A^T m
+            s::unroll<6>([&](auto x) QUOLL_INLINE_LAMBDA {
+                I m[6];
+                for (size_t y = 0; y < 6; y++) m[y] = I::load(sums + i + (6 * y + x()) * n);
+                winograd_outputs(m, columns[x]);
             });
-            s::unroll<2>([&](auto y) QUOLL_INLINE_LAMBDA {
-                const I a = rows[4 * y], b = rows[4 * y + 1], c = rows[4 * y + 2];
-                int32_t* const to = out + y() * 2 * n;
-                (a + b + c).template shift_right<2>().store(to);
-                (b - c - rows[4 * y + 3]).template shift_right<2>().store(to + width);
+            s::unroll<4>([&](auto y) QUOLL_INLINE_LAMBDA {
+                I m[6], r[4];
+                for (int x = 0; x < 6; x++) m[x] = columns[x][y];
+                winograd_outputs(m, r);
+                for (size_t x = 0; x < 4; x++)
+                    (r[x] * inverse).template shift_right<2>().store(out + y() * 4 * n + x * width);
             });
         }
     }

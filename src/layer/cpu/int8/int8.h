@@ -117,10 +117,10 @@ struct Int8WindowRows {
 };
 typedef void (*Int8WindowRowsKernel)(const Int8WindowRows& windows);
 
-// Winograd's F(2x2, 3x3) in integers (int8_winograd.h). Of `tiles` neighbouring tiles in a row, 4x4
-// values two apart, the 16 points B^T d B with B^T = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1): value
-// (y, x, c) of tile t at in[y * in_row + (2 t + x) * in_pixel + c], point p at out[p * out_point +
-// t * out_tile + c].
+// Winograd's F(4x4, 3x3) in integers (int8_winograd.h). Of `tiles` neighbouring tiles in a row, 6x6
+// values four apart, the 36 points B^T d B with B^T = (2 3 -4 -3 2 0; 0 -2 -5 -1 2 0; 0 2 1 -5 2 0;
+// 0 -1 -2 1 2 0; 0 2 -1 -2 1 0; 0 2 3 -4 -3 2): value (y, x, c) of tile t at in[y * in_row + (4 t +
+// x) * in_pixel + c], point p at out[p * out_point + t * out_tile + c].
 struct Int8WinogradInput {
     const int16_t* in;
     ptrdiff_t in_row, in_pixel;
@@ -129,9 +129,11 @@ struct Int8WinogradInput {
     ptrdiff_t out_tile, out_point;
 };
 typedef void (*Int8WinogradInputKernel)(const Int8WinogradInput& t);
-// A^T m A / 4 with A^T = (1 1 1 0; 0 1 -1 -1), in integers that wrap, of points sums[p * n + i], i
-// < n: output (y, x) of value i at out[y * 2 * n + (2 * (i / width) + x) * width + i % width]. n is
-// a multiple of width and that of the lanes.
+// A^T m A / 900 with A^T = (1 1 1 1 8 0; 0 1 -1 2 -4 0; 0 1 1 4 2 0; 0 1 -1 8 -1 1) of points
+// sums[p * n + i], i < n, which may have wrapped, since 225 has an inverse: results are to lie
+// within 30 bits. Output (y, x) of value i at out[y * 4 * n + (4 * (i / width) + x) * width + i %
+// width]. n is a multiple of width and that of the lanes.
+const uint32_t kInverseOf225 = 0x87654321;  // modulo 2^32
 typedef void (*Int8WinogradOutputKernel)(const int32_t* sums, size_t n, size_t width, int32_t* out);
 
 // Values with zero points (affine8.h): out[i] = int8 of in[i] / scale; out[i] = (in[i] - zero) *
@@ -223,10 +225,10 @@ enum { kBlockRows = 4 };
 struct Int8Kernels {
     const char* name;
     int lanes;
-    int vectors;   // of a full panel; a single-vector one has a single vector
-    int max_rows;  // tiles with 1 to max_rows rows exist
-    int k_group;   // values of a k-group, 4 or 2; an element of A has 4 / k_group bytes
-    int offset;    // added to activations
+    int vectors;    // of a full panel; a single-vector one has a single vector
+    int max_rows;   // tiles with 1 to max_rows rows exist
+    int k_group;    // values of a k-group, 4 or 2; an element of A has 4 / k_group bytes
+    int offset;     // added to activations
     int byte_rows;  // that block_bytes takes at once
     // Tiles take the panel's k-groups in pairs: 2 i and 2 i + 1 of a column are neighbours,
     // [k-groups / 2][width][2]; blocks begin with an even one and have an even number.

@@ -326,7 +326,7 @@ int Int8Conv::run_vectors(const ConvGeometry& g, const Blobs& b, int threads,
 
 int Int8Conv::run_winograd(const ConvGeometry& g, const Blobs& b, int threads,
                            const Option& opt) const {
-    const double positions = ((double)g.x.out + 3) * ((double)g.y.out + 3);
+    const double positions = ((double)g.x.out + 5) * ((double)g.y.out + 5);
     const double most = 16. * ((double)g.x.in + g.x.out + 256) * ((double)g.y.in + g.y.out + 256);
     if (positions > most || positions * blocks_ * block_ * 32 > INT_MAX) return kUnsuitable;
     Axes axes(g);

@@ -13,26 +13,30 @@ namespace quoll {
 namespace {
 
 const int kPoints = Int8Winograd::kPoints;
-// Tiles that are multiplied at a time.
+const int kOutputs = 4;  // of a tile, along an axis
+// Tiles that are multiplied at a time at most, and sums of a point then.
 const int kTiles = 8;
+const int kMostSums = 128;
 const int kMostColumns = 32;  // of a panel
 // Fewer channels than these leave the transforms too much of the work.
 const int kLeastChannels = 16;
 
-// Four points of three taps, twice those of Winograd.
+// Six points of three taps, 30 times those of Winograd.
 void transform_taps(const int* w, ptrdiff_t step, int* out, ptrdiff_t out_step) {
     const int a = w[0], b = w[step], c = w[2 * step];
-    out[0] = 2 * a;
-    out[out_step] = a + b + c;
-    out[2 * out_step] = a - b + c;
-    out[3 * out_step] = 2 * c;
+    out[0] = 15 * a;
+    out[out_step] = -5 * (a + b + c);
+    out[2 * out_step] = 5 * (a - b + c);
+    out[3 * out_step] = a + 2 * b + 4 * c;
+    out[4 * out_step] = -4 * a + 2 * b - c;
+    out[5 * out_step] = 15 * c;
 }
 
 void transform_window(const signed char* w, int* points) {
-    int taps[9], rows[12];  // [4][3]
+    int taps[9], rows[18];  // [6][3]
     for (int i = 0; i < 9; i++) taps[i] = w[i];
     for (int x = 0; x < 3; x++) transform_taps(taps + x, 3, rows + x, 3);
-    for (int y = 0; y < 4; y++) transform_taps(rows + 3 * y, 1, points + 4 * y, 1);
+    for (int y = 0; y < 6; y++) transform_taps(rows + 3 * y, 1, points + 6 * y, 1);
 }
 
 }  // namespace
@@ -49,7 +53,7 @@ bool Int8Winograd::is_supported(const Int8Kernels& kernels, const ConvolutionFie
     for (int p = 0; p < s.num_output; p++) {
         int64_t sum = 0;
         for (int i = 0; i < each; i++) sum += abs(*w++);
-        // Four times a sum is what the last transform makes; what is between may wrap.
+        // Of four times a sum the two bits are lost; what is between may wrap.
         if (4 * sum * (s.int8_affine ? 256 : 128) > INT32_MAX) return false;
     }
     return true;
@@ -88,37 +92,37 @@ void Int8Winograd::run_tiles(const Int8Result& result, const int16_t* a, size_t 
     const size_t columns = panel.width(), full = (size_t)kernels_->lanes * kernels_->vectors;
     const size_t k_groups = (size_t)channels_ / 2;
     const int across = tiles(width), all = across * tiles(height);
-    alignas(64) int32_t sums[kPoints * kTiles * kMostColumns];
-    alignas(64) int32_t outputs[4 * kTiles * kMostColumns];
+    alignas(64) int32_t sums[kPoints * kMostSums];
+    alignas(64) int32_t outputs[kOutputs * kOutputs * kMostSums];
     alignas(64) int32_t inits[2 * kMostColumns] = {};
-    // The point that all four outputs have with a positive sign begins from what they begin from.
+    // The point that all outputs have once begins from what they begin from.
     for (size_t n = 0; n < columns; n++)
-        inits[columns + n] = (int32_t)(4u * (uint32_t)panel.init()[n]);
+        inits[columns + n] = (int32_t)(900u * (uint32_t)panel.init()[n]);
     const GemmBlock block = {0, 0};
     Int8Tile tile = {};
     tile.a_row = (ptrdiff_t)k_groups;
     tile.blocks = &block, tile.num_blocks = 1, tile.block_k = k_groups;
-    const int most = std::min<int>(kTiles, kernels_->max_rows);
+    const int most = std::min({kTiles, kernels_->max_rows, kMostSums / (int)columns});
     for (int t = first; t < last; t += most) {
         const int count = std::min(most, last - t);
         for (size_t p = 0; p < kPoints; p++) {
             tile.a = (const int32_t*)a + (p * all + t) * k_groups;
             tile.b = (const int32_t*)weights_.data + kPoints * k_groups * index * full +
                      p * k_groups * columns;
-            tile.init = inits + (p == 5 ? columns : 0);
+            tile.init = inits + (p == 7 ? columns : 0);
             tile.sums = sums + p * count * columns;
             panel.tile(count)(tile);
         }
         kernels_->winograd_output(sums, (size_t)count * columns, columns, outputs);
         for (int i = 0; i < count;) {
-            const int y = (t + i) / across * 2, x = (t + i) % across * 2;
-            const int run = std::min(count - i, across - x / 2);  // tiles in this row
-            for (int dy = 0; dy < 2 && y + dy < height; dy++) {
+            const int y = (t + i) / across * kOutputs, x = (t + i) % across * kOutputs;
+            const int run = std::min(count - i, across - x / kOutputs);  // tiles in this row
+            for (int dy = 0; dy < kOutputs && y + dy < height; dy++) {
                 GemmRows rows = {};
                 rows.c = ((ptrdiff_t)(y + dy) * width + x) * (ptrdiff_t)result.c_pack;
                 rows.c_row = (ptrdiff_t)result.c_pack;
-                rows.rows = std::min(2 * run, width - x);
-                panel.finish(rows, outputs + (size_t)(dy * count + i) * 2 * columns);
+                rows.rows = std::min(kOutputs * run, width - x);
+                panel.finish(rows, outputs + (size_t)(dy * count + i) * kOutputs * columns);
             }
             i += run;
         }
@@ -132,7 +136,7 @@ void Int8Winograd::run(const Int8Result& result, const int16_t* in, int block, i
     parallel_for(down, threads, [&](int64_t y) {
         for (int c = 0; c < channels_; c += block) {
             Int8WinogradInput t = {};
-            t.in = in + c / block * plane + 2 * y * row;
+            t.in = in + c / block * plane + kOutputs * y * row;
             t.in_row = row, t.in_pixel = block;
             t.channels = std::min(block, channels_ - c), t.tiles = across;
             t.out = transformed + (size_t)y * across * channels_ + c;

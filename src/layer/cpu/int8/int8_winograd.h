@@ -1,7 +1,9 @@
-// int8 convolution of 3x3 taps by Winograd's F(2x2, 3x3) in integers, for kernels of 16-bit values:
-// 16 multiplications for 4 outputs where windows take 36. Inputs are transformed by whole numbers,
-// weights by twice Winograd's halves, so that sums are four times those of the definition and
-// answers the same, to the bit. (A. Lavin, S. Gray: Fast algorithms for convolutional neural
+// int8 convolution of 3x3 taps by Winograd's F(4x4, 3x3) in integers, for kernels of 16-bit values:
+// 36 multiplications for 16 outputs where windows take 144. Points are 0, 1, -1, 2, -1/2 and
+// infinity: of their differences 15 is odd and 2 remains, along each axis. Inputs are transformed
+// by whole numbers, weights by 30 times Winograd's fractions, so that sums are 900 times those of
+// the definition. They are computed modulo 2^32, where 225 can be divided by and 4 takes two bits:
+// answers are the same, to the bit. (A. Lavin, S. Gray: Fast algorithms for convolutional neural
 // networks, 2015.)
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_WINOGRAD_H
 #define QUOLL_LAYER_CPU_INT8_INT8_WINOGRAD_H
@@ -13,7 +15,7 @@ namespace quoll {
 
 class Int8Winograd {
 public:
-    enum { kPoints = 16 };
+    enum { kPoints = 36 };
     // Whether these kernels take it for these weights: 3x3 at steps of 1 in one group, enough
     // channels, sums that fit.
     static bool is_supported(const Int8Kernels& kernels, const ConvolutionFields& s);
@@ -23,8 +25,8 @@ public:
                int channels);
     bool created() const { return channels_ > 0; }
     // Tiles along an axis, and input positions under them.
-    static int tiles(int outputs) { return (outputs + 1) / 2; }
-    static int positions(int outputs) { return 2 * tiles(outputs) + 2; }
+    static int tiles(int outputs) { return (outputs + 3) / 4; }
+    static int positions(int outputs) { return 4 * tiles(outputs) + 2; }
     // Bytes of the transformed input of so many outputs.
     double bytes(int width, int height) const {
         return 2. * kPoints * tiles(width) * tiles(height) * channels_;
