@@ -118,19 +118,20 @@ int ScatterND::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     const size_t tuples = value_count(indices) / k, total = value_count(updates);
     if (total == 0) return kOk;
     const size_t part = total / tuples;
-    const Flat order(indices), from(updates), into(tops[0]);
+    const TupleParts parts(*this, data, 0, indices);
+    const Flat from(updates), into(tops[0]);
     int status = kOk;
     with_number(data.dtype, [&](auto number) {
         using T = decltype(number);
         with_reduction<T>(reduction, [&](auto combine) {
+            enum { kTuples = 256 };  // at a time
+            ptrdiff_t begins[kTuples];
             for (size_t t = 0; t < tuples; t++) {
-                const ptrdiff_t to = part_of_tuple(*this, data, 0, indices, order, t, k);
-                if (to < 0) {
-                    status = kError;
-                    return;
-                }
+                if (t % kTuples == 0)
+                    status = parts.begins(t, std::min<size_t>(kTuples, tuples - t), begins);
+                if (status != kOk) return;
                 // A part lies within the first axis, where values are neighbours.
-                T* values = (T*)tops[0].data + into(to);
+                T* values = (T*)tops[0].data + into(begins[t % kTuples]);
                 for (size_t i = 0; i < part; i++)
                     values[i] = combine(values[i], ((const T*)updates.data)[from(t * part + i)]);
             }
