@@ -14,6 +14,11 @@ static const std::vector<LayerCase> kGather = {
     gather(Shape(3, 5, 8), Shape(6, s32), "0=0", 8),
     gather(Shape(3, 5, 4), Shape(1, s32), "0=-2 1=1", 5),
     gather(Shape(3, 5, 2, 4, DType::s8), Shape(4, s32), "0=-1", 3),
+    // Parts of 7 of a channel's 7 or 21 values; one run that is all of the output.
+    gather(Shape(1, 5, 3), Shape(7, s32), "0=1", 5),
+    gather(Shape(2, 5, 3), Shape(7, 3, s32), "0=1", 5),
+    gather(Shape(5), Shape(3, 1, 2, s32), "", 5),
+    gather(Shape(3, 1, 2, 4), Shape(1, s32), "0=0 1=1", 4),
 };
 QUOLL_LAYER_CASES(Gather, kGather)
 

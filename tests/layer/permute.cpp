@@ -14,6 +14,12 @@ static std::vector<LayerCase> cases() {
     for (int i = 0; i < 24; i++)
         list.push_back(LayerCase({Shape(3, 4, 2, 8)}, "0=" + std::to_string(i)));
     list.push_back(LayerCase({Shape(5, 3, 8, DType::s8)}, "0=3").range(-127, 127));
+    // Axes of one element, innermost in the input or in the output.
+    for (const char* order : {"0=2", "0=7", "0=13", "0=23"}) {
+        list.push_back(LayerCase({Shape(1, 1, 5, 3)}, order));
+        list.push_back(LayerCase({Shape(1, 7, 1, 16)}, order));
+        list.push_back(LayerCase({Shape(9, 1, 5, 1)}, order));
+    }
     return list;
 }
 static const std::vector<LayerCase> kCases = cases();

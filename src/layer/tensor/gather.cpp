@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "layer/common/scratch.h"
+
 namespace quoll {
 
 void Gather::params(Gather& s, ParamVisitor& v) {
@@ -26,23 +28,25 @@ int Gather::shape(const Gather& s, const std::vector<Shape>& in, std::vector<Sha
 
 namespace {
 
-// f(number of an output's run, number of the data's run) for each index.
-template <class F>
-int for_each_index(const Gather& layer, const Mat& indices, const AlongAxis& along, F f) {
-    const Flat order(indices);
-    const size_t count = value_count(indices);
-    size_t to = 0;
+// Of each part of the data the runs with these numbers.
+template <class T>
+void gather_runs(const Mat& data, const AlongAxis& along, const std::vector<int>& runs, Mat* out) {
+    const Flat flat(*out);
+    const size_t plane = (size_t)out->w * out->h * out->d, part = runs.size() * along.inner;
+    const bool whole = part > 0 && plane % part == 0;  // lie those of a part in one piece?
     for (size_t o = 0; o < along.outer; o++) {
-        for (size_t j = 0; j < count; j++, to++) {
-            const int index = ((const int32_t*)indices.data)[order(j)];
-            const int i = wrap_index(index, along.size);
-            if (i < 0)
-                return layer.fail("index %d, expected %d to %d", index, -along.size,
-                                  along.size - 1);
-            f(to, o * along.size + i);
+        const T* const from = (const T*)data.data + along.start(o);
+        const size_t first = o * part, begin = flat(first);
+        for (size_t j = 0; j < runs.size(); j++) {
+            const T* const run = from + runs[j] * along.step;
+            const size_t at = j * along.inner;
+            T* const to = (T*)out->data + (whole ? begin + at : flat(first + at));
+            if (along.inner == 1)
+                *to = *run;
+            else
+                std::copy_n(run, along.inner, to);
         }
     }
-    return kOk;
 }
 
 }  // namespace
@@ -52,19 +56,25 @@ int Gather::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
     const Mat &data = bottoms[0], &indices = bottoms[1];
     const AlongAxis along(data, axis < 0 ? axis + data.dims : axis);
-    if (along.inner != 1)
-        return for_each_index(*this, indices, along, [&](size_t to, size_t from) {
-            copy_values(data, from * along.inner, tops[0], to * along.inner, along.inner);
-        });
-    const Flat read(data), placed(tops[0]);
-    int status = kOk;
-    with_word(data.elemsize, [&](auto word) {
-        using T = decltype(word);
-        status = for_each_index(*this, indices, along, [&](size_t to, size_t from) {
-            ((T*)tops[0].data)[placed(to)] = ((const T*)data.data)[read(from)];
-        });
-    });
-    return status;
+    const Flat order(indices);
+    const size_t count = value_count(indices);
+    Scratch<int> runs;
+    runs->resize(count);
+    for (size_t j = 0; j < count; j++) {
+        const int index = ((const int32_t*)indices.data)[order(j)];
+        runs[j] = wrap_index(index, along.size);
+        if (runs[j] < 0)
+            return fail("index %d, expected %d to %d", index, -along.size, along.size - 1);
+    }
+    if (value_count(tops[0]) == 0) return kOk;
+    // A run may be all of the output, with gaps.
+    if ((size_t)tops[0].w * tops[0].h * tops[0].d < along.inner) {
+        copy_values(data, runs[0] * along.inner, tops[0], 0, along.inner);
+        return kOk;
+    }
+    with_word(data.elemsize,
+              [&](auto word) { gather_runs<decltype(word)>(data, along, *runs, &tops[0]); });
+    return kOk;
 }
 
 void GatherElements::params(GatherElements& s, ParamVisitor& v) {
@@ -136,21 +146,32 @@ int GatherND::shape(const GatherND& s, const std::vector<Shape>& in, std::vector
     return shape_of_sizes(s, sizes, in[0].dtype, &out[0]);
 }
 
-ptrdiff_t part_of_tuple(const Layer& layer, const Mat& data, int first, const Mat& indices,
-                        const Flat& order, size_t t, int k) {
+TupleParts::TupleParts(const Layer& layer, const Mat& data, int first, const Mat& indices)
+    : layer_(layer),
+      first_(first),
+      k_(indices.w),
+      indices_((const int32_t*)indices.data),
+      order_(indices),
+      size_(),
+      part_(1) {
     const Shape shape = data.logical_shape();
-    ptrdiff_t number = 0;
-    for (int j = 0; j < k; j++) {
-        const int index = ((const int32_t*)indices.data)[order(t * k + j)];
-        const int size = shape.size(first + j), i = wrap_index(index, size);
-        if (i < 0) {
-            layer.fail("index %d on axis %d, expected %d to %d", index, first + j, -size, size - 1);
-            return -1;
+    for (int j = 0; j < k_; j++) size_[j] = shape.size(first + j);
+    for (int i = first + k_; i < shape.dims; i++) part_ *= shape.size(i);
+}
+
+int TupleParts::begins(size_t first, size_t count, ptrdiff_t* begin) const {
+    for (size_t t = 0, at = first * k_; t < count; t++) {
+        ptrdiff_t number = 0;
+        for (int j = 0; j < k_; j++, at++) {
+            const int index = indices_[order_(at)], size = size_[j], i = wrap_index(index, size);
+            if (i < 0)
+                return layer_.fail("index %d on axis %d, expected %d to %d", index, first_ + j,
+                                   -size, size - 1);
+            number = number * size + i;
         }
-        number = number * size + i;
+        begin[t] = number * part_;
     }
-    for (int i = first + k; i < shape.dims; i++) number *= shape.size(i);
-    return number;
+    return kOk;
 }
 
 int GatherND::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
@@ -166,11 +187,11 @@ int GatherND::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     }
     const size_t tuples = value_count(indices) / k;
     if (tuples == 0 || part == 0) return kOk;
-    const Flat order(indices);
+    const TupleParts parts(*this, data, batch_dims, indices);
     const size_t each = tuples / batches;  // tuples of a batch item
     for (size_t t = 0; t < tuples; t++) {
-        const ptrdiff_t from = part_of_tuple(*this, data, batch_dims, indices, order, t, k);
-        if (from < 0) return kError;
+        ptrdiff_t from;
+        QUOLL_RETURN_IF_ERROR(parts.begins(t, 1, &from));
         copy_values(data, t / each * item + from, tops[0], t * part, part);
     }
     return kOk;

@@ -61,11 +61,23 @@ public:
     int axis = kAllAxes;
 };
 
-// Where in data (counted in values) the part begins that indices' tuple number t names, k indexes
-// on the axes first, first + 1, ...; -1 after a message if one is outside. For GatherND and
-// ScatterND.
-ptrdiff_t part_of_tuple(const Layer& layer, const Mat& data, int first, const Mat& indices,
-                        const Flat& order, size_t t, int k);
+// The parts of data that tuples of indices name, each index on one of the axes first, first + 1,
+// ... For GatherND and ScatterND.
+class TupleParts {
+public:
+    TupleParts(const Layer& layer, const Mat& data, int first, const Mat& indices);
+    // Where the parts of `count` tuples from number `first` on begin, counted in values; an error
+    // where an index lies outside.
+    int begins(size_t first, size_t count, ptrdiff_t* begin) const;
+
+private:
+    const Layer& layer_;
+    const int first_, k_;
+    const int32_t* indices_;
+    Flat order_;
+    int size_[4];
+    ptrdiff_t part_;  // values
+};
 
 }  // namespace quoll
 

@@ -118,25 +118,28 @@ int ScatterND::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     const size_t tuples = value_count(indices) / k, total = value_count(updates);
     if (total == 0) return kOk;
     const size_t part = total / tuples;
-    const Flat order(indices), from(updates), into(tops[0]);
-    int status = kOk;
-    with_number(data.dtype, [&](auto number) {
-        using T = decltype(number);
-        with_reduction<T>(reduction, [&](auto combine) {
-            for (size_t t = 0; t < tuples; t++) {
-                const ptrdiff_t to = part_of_tuple(*this, data, 0, indices, order, t, k);
-                if (to < 0) {
-                    status = kError;
-                    return;
+    const TupleParts parts(*this, data, 0, indices);
+    const Flat from(updates), into(tops[0]);
+    enum { kTuples = 256 };  // at a time
+    ptrdiff_t begins[kTuples];
+    for (size_t first = 0; first < tuples; first += kTuples) {
+        const size_t count = std::min<size_t>(kTuples, tuples - first);
+        QUOLL_RETURN_IF_ERROR(parts.begins(first, count, begins));
+        // A part lies within the first axis, where values are neighbours.
+        for (size_t t = 0; t < count; t++) begins[t] = (ptrdiff_t)into(begins[t]);
+        with_number(data.dtype, [&](auto number) {
+            using T = decltype(number);
+            with_reduction<T>(reduction, [&](auto combine) {
+                const T* const update = (const T*)updates.data;
+                for (size_t t = 0, at = first * part; t < count; t++) {
+                    T* const values = (T*)tops[0].data + begins[t];
+                    for (size_t i = 0; i < part; i++, at++)
+                        values[i] = combine(values[i], update[from(at)]);
                 }
-                // A part lies within the first axis, where values are neighbours.
-                T* values = (T*)tops[0].data + into(to);
-                for (size_t i = 0; i < part; i++)
-                    values[i] = combine(values[i], ((const T*)updates.data)[from(t * part + i)]);
-            }
+            });
         });
-    });
-    return status;
+    }
+    return kOk;
 }
 
 QUOLL_DEFINE_LAYER(ScatterElements)

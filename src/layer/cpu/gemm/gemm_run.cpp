@@ -359,12 +359,19 @@ void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel
     scatter(g, rows, panel, buffer);
 }
 
+// Weights that would stay in the second-level cache have left it for those of other layers when
+// their turn comes again. Narrow vectors read a panel no faster than it comes from the next cache.
+bool fetches_panels(const GemmKernels& kernels, size_t bytes_of_b) {
+    return kernels.lanes > 4 ? bytes_of_b >= 128 * 1024 : is_fetched(bytes_of_b);
+}
+
 // What is read when all `tiles` have met this panel's section: that of the next panel, or back at
 // panel0 the section after it.
 Fetch next_fetch(const GemmProblem& g, const Panel& panel, size_t section, size_t panel0,
                  size_t panel1, size_t tiles) {
     const GemmKernels& kernels = *g.kernels->gemm;
-    if (!g.next_b && !is_fetched(gemm_b_size(kernels, g.n * g.k) * sizeof(float))) return Fetch();
+    if (!g.next_b && !fetches_panels(kernels, gemm_b_size(kernels, g.n * g.k) * sizeof(float)))
+        return Fetch();
     Fetch fetch = {nullptr, g.k / g.num_sections, tiles};
     const size_t columns = panel_columns(kernels);
     const size_t row = section_row(g, section) * columns;

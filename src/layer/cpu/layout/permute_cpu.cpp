@@ -40,6 +40,7 @@ struct Gather {
         return axis == outermost ? i / pack * src_step[axis] + i % pack * scalar
                                  : i * src_step[axis];
     }
+    void skip_single_columns();
     void row(const unsigned char* from, unsigned char* to, int columns) const;
     template <class T>
     void tile(const unsigned char* from, unsigned char* to, int across, int first, int count) const;
@@ -49,6 +50,21 @@ struct Gather {
 };
 
 enum { kColumns = 16, kWideColumns = 64 };
+
+// Innermost axes of one element leave rows to the axis before them.
+void Gather::skip_single_columns() {
+    int last = 3;
+    while (last > 0 && size[last] == 1) last--;
+    if (dst_step[last] != scalar) return;  // channels with gaps between
+    const int skipped = 3 - last;
+    for (int axis = 3; axis >= 0; axis--) {
+        const int from = axis - skipped;
+        size[axis] = from < 0 ? 1 : size[from];
+        dst_step[axis] = from < 0 ? 0 : dst_step[from];
+        src_step[axis] = from < 0 ? 0 : src_step[from];
+    }
+    outermost += skipped;
+}
 
 // Columns of one row of the output, whole elements of the input.
 void Gather::row(const unsigned char* from, unsigned char* to, int columns) const {
@@ -159,6 +175,7 @@ int PermuteCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
         g.src_step[axis] = from.step[axis_of_four(source[i], dims)] * bottom.elemsize;
         if (source[i] == 0) g.outermost = axis;
     }
+    if (pack == 1 && g.pack == 1) g.skip_single_columns();
     // The axis beside w whose values are neighbours in the input, so that both sides are walked in
     // tiles; h if w itself is.
     int across = 2;

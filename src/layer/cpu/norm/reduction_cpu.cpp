@@ -49,14 +49,6 @@ double finish(int operation, double joined, double count) {
                                              : joined;
 }
 
-// Of a row of n results; most operations are done with the sum.
-void finish_row(int operation, double count, float coeff, float* row, size_t n) {
-    const bool changes = operation == Reduction::kMean || operation == Reduction::kL2 ||
-                         operation == Reduction::kLogSum;
-    if (!changes && coeff == 1.f) return;
-    for (size_t i = 0; i < n; i++) row[i] = (float)finish(operation, row[i], count) * coeff;
-}
-
 // A blob as blocks of `each` runs of `run` elements, block after block `step` elements apart.
 struct Runs {
     int blocks;
@@ -113,6 +105,48 @@ void join_runs(int operation, const float* in, size_t run, float* out, size_t n)
     for (size_t k = 0; k < run; k++)
         run == 2 ? join_row<2>(operation, in + k, out, n, run)
                  : join_row<0>(operation, in + k, out, n, run);
+}
+
+// out[i] = f of the kPack values from in[i * kPack] on, in halves: loops of known length, which
+// compilers make vectors of.
+template <int kPack, class F>
+void join_lanes(F f, const float* in, float* out, size_t n) {
+    for (size_t i = 0; i < n; i++, in += kPack) {
+        float v[kPack / 2];
+        for (int j = 0; j < kPack / 2; j++) v[j] = f(in[j], in[j + kPack / 2]);
+        for (int half = kPack / 4; half > 0; half /= 2)
+            for (int j = 0; j < half; j++) v[j] = f(v[j], v[j + half]);
+        out[i] = v[0];
+    }
+}
+
+// Sums or extremes of elements of `pack` values.
+void join_elements(int operation, size_t pack, const float* in, float* out, size_t n) {
+    const auto each = [&](auto f) {
+        if (pack == 16) return join_lanes<16>(f, in, out, n);
+        if (pack == 8) return join_lanes<8>(f, in, out, n);
+        if (pack == 4) return join_lanes<4>(f, in, out, n);
+        std::copy_n(in, n, out);
+    };
+    if (operation == Reduction::kMax)
+        return each([](float a, float b) { return (b > a) | (b != b) ? b : a; });
+    if (operation == Reduction::kMin)
+        return each([](float a, float b) { return (b < a) | (b != b) ? b : a; });
+    each([](float a, float b) { return a + b; });
+}
+
+// Of many results, most of which are done with the sum: in single precision where that rounds
+// alike, which compilers make vectors of.
+void finish_all(int operation, double count, float coeff, float* values, size_t n) {
+    const bool changes = operation == Reduction::kMean || operation == Reduction::kL2 ||
+                         operation == Reduction::kLogSum;
+    if (!changes && coeff == 1.f) return;
+    const float length = (float)count;
+    if (operation == Reduction::kMean && length == count) {
+        for (size_t i = 0; i < n; i++) values[i] = values[i] / length * coeff;
+        return;
+    }
+    for (size_t i = 0; i < n; i++) values[i] = (float)finish(operation, values[i], count) * coeff;
 }
 
 // Floats whose sums stay in the first-level cache while all rows pass.
@@ -172,7 +206,7 @@ int ReductionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& o
         else
             for (size_t i = 0; i < runs.each; i++)
                 kernel(in + i * runs.run * pack, runs.run * pack, pack, nullptr, out + i * pack);
-        finish_row(operation, (double)runs.run, coeff, out, runs.each * pack);
+        finish_all(operation, (double)runs.run, coeff, out, runs.each * pack);
     });
     return kOk;
 }
@@ -214,7 +248,7 @@ int ReductionCpu::reduce_rows(const Mat& blob, int first, int last, const Shape&
                 std::fill(out, out + inner, first_sum(operation));
                 for (size_t c = 0; c < count; c++)
                     add_row(operation, data + q * step + (o * count + c) * inner, out, inner);
-                finish_row(operation, (double)count, coeff, out, inner);
+                finish_all(operation, (double)count, coeff, out, inner);
             }
         });
         return kOk;
@@ -228,17 +262,8 @@ int ReductionCpu::reduce_rows(const Mat& blob, int first, int last, const Shape&
         for (size_t q = 0; q < blocks; q++)
             for (size_t c = 0; c < count; c++)
                 add_row(operation, data + q * step + c * inner + at, sums, n);
-        if (pack == 1) {
-            finish_row(operation, (double)blocks * count, coeff, sums, n);
-            std::copy(sums, sums + n, (float*)joined + at);
-            return;
-        }
-        for (size_t i = 0; i < n; i += pack) {
-            double sum = sums[i];
-            for (size_t l = 1; l < pack; l++) sum = join(operation, sum, sums[i + l]);
-            joined[(at + i) / pack] =
-                (float)finish(operation, sum, (double)blocks * pack * count) * coeff;
-        }
+        join_elements(operation, pack, sums, &joined[at / pack], n / pack);
+        finish_all(operation, (double)blocks * pack * count, coeff, &joined[at / pack], n / pack);
     });
     copy_values(joined, 0, top, 0, inner / pack);
     return kOk;
