@@ -234,9 +234,11 @@ def test_detector_example(prefix, detector, tmp_path):
     out = run(detector, model / 'digit_detector.param', model / 'digit_detector.bin', model / 'page.png', tmp_path / 'boxes.png')
     assert sorted(line.split()[1] for line in out.splitlines()) == (ROOT / 'models/digit_detector/page_digits.txt').read_text().split()
     assert Image.open(tmp_path / 'boxes.png').size == Image.open(model / 'page.png').size
-    digits = ROOT / 'models/digits'
-    done = subprocess.run([detector, digits / 'digits.param', digits / 'digits.bin', model / 'page.png'], capture_output=True, text=True)
-    assert done.returncode == 1 and 'digits.param' in done.stderr
+    means, none = tmp_path / 'means.param', tmp_path / 'none.bin'
+    means.write_text('7767517\n2 2\nInput in 0 1 in\nPooling mean 1 1 in out 0=1 4=1\n')
+    none.touch()
+    done = subprocess.run([detector, means, none, model / 'page.png'], capture_output=True, text=True)
+    assert done.returncode == 1 and 'means.param: the output is no grid' in done.stderr
 
 
 def test_detector_example_with_fastestdet(detector, tmp_path, data):
