@@ -41,3 +41,9 @@ def test_options_exist(page):
             values = options(program)[name]
             if values and (value or i + 1 < len(words)):
                 assert (value or words[i + 1]) in values, f'{page}: {line}: {name} takes {values}'
+
+
+def test_pip_of_debian_12_knows_the_options():
+    """Its version 23.0 has no -C for --config-settings."""
+    for page in (*PAGES, 'scripts/test.sh'):
+        assert '-C cmake.define' not in (ROOT / page).read_text(), page
