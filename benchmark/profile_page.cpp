@@ -17,7 +17,7 @@ h1{font-size:1.4rem;margin:0 0 .8rem}h2{font-size:1.05rem;margin:1.4rem 0 .4rem}
 .cards{display:flex;flex-wrap:wrap;gap:.7rem}.card,.chart{background:var(--card);border:1px solid var(--line);border-radius:.6rem;padding:.5rem .9rem}
 .card span{display:block;font-size:.8rem;color:var(--dim)}.card b{font-size:1.15rem;font-variant-numeric:tabular-nums}
 input,select,button{font:inherit;padding:.3rem .7rem;border:1px solid var(--line);border-radius:.5rem;background:var(--card);color:var(--fg)}input{width:20rem}
-.two{display:grid;grid-template-columns:1fr 1fr;gap:.8rem}@media(max-width:900px){.two{grid-template-columns:1fr}}
+.two{display:grid;grid-template-columns:1fr 1fr;gap:.8rem}.two>div{min-width:0}@media(max-width:900px){.two{grid-template-columns:1fr}}
 .chart svg{width:100%;height:auto;display:block;user-select:none}.chart text{fill:var(--dim);font-size:11px}.chart text.on{fill:#1b2230}.chart line{stroke:var(--line)}.chart rect{stroke:var(--card);stroke-width:.5}
 rect.chosen{stroke:var(--fg)!important;stroke-width:2!important}.faint{opacity:.2}#timeline svg{cursor:grab}
 @media(max-width:40rem){.chart{overflow-x:auto}.chart svg{min-width:30rem}#timeline svg{min-width:50rem}}
