@@ -8,7 +8,7 @@ namespace {
 
 // The page shows what the JSON in it says; it loads nothing from anywhere.
 const char kHead[] = R"HTML(<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>quoll profile</title>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>quoll profile</title>
 <style>
 :root{--fg:#1b2230;--dim:#667085;--bg:#f6f7f9;--card:#fff;--line:#dde2ea;--a:#2563eb;--hot:#ea580c}
 @media(prefers-color-scheme:dark){:root{--fg:#e6e9ef;--dim:#9aa3b2;--bg:#14181f;--card:#1c222c;--line:#2f3846;--a:#6ea0ff;--hot:#ff9a55}}
@@ -17,9 +17,10 @@ h1{font-size:1.4rem;margin:0 0 .8rem}h2{font-size:1.05rem;margin:1.4rem 0 .4rem}
 .cards{display:flex;flex-wrap:wrap;gap:.7rem}.card,.chart{background:var(--card);border:1px solid var(--line);border-radius:.6rem;padding:.5rem .9rem}
 .card span{display:block;font-size:.8rem;color:var(--dim)}.card b{font-size:1.15rem;font-variant-numeric:tabular-nums}
 input,select,button{font:inherit;padding:.3rem .7rem;border:1px solid var(--line);border-radius:.5rem;background:var(--card);color:var(--fg)}input{width:20rem}
-.two{display:grid;grid-template-columns:1fr 1fr;gap:.8rem}@media(max-width:900px){.two{grid-template-columns:1fr}}
+.two{display:grid;grid-template-columns:1fr 1fr;gap:.8rem}.two>div{min-width:0}@media(max-width:900px){.two{grid-template-columns:1fr}}
 .chart svg{width:100%;height:auto;display:block;user-select:none}.chart text{fill:var(--dim);font-size:11px}.chart text.on{fill:#1b2230}.chart line{stroke:var(--line)}.chart rect{stroke:var(--card);stroke-width:.5}
 rect.chosen{stroke:var(--fg)!important;stroke-width:2!important}.faint{opacity:.2}#timeline svg{cursor:grab}
+@media(max-width:40rem){.chart{overflow-x:auto}.chart svg{min-width:30rem}#timeline svg{min-width:50rem}}
 table{border-collapse:collapse;width:100%;background:var(--card);font-variant-numeric:tabular-nums}th,td{text-align:right;padding:.22rem .6rem;border-bottom:1px solid var(--line);white-space:nowrap}
 td.t,th.t{text-align:left}th{cursor:pointer;position:sticky;top:0;background:var(--card)}tr.row{cursor:pointer}tr.chosen td{background:#2563eb22}
 .scroll{overflow-x:auto;border:1px solid var(--line);border-radius:.6rem}
@@ -54,14 +55,14 @@ function show(r){row=r;L=r.profile.layers.map((l,i)=>({...l,i,mid:median(l.ms),a
  card("loading",ms(r.load_ms)+" ms");card("memory, at most",r.peak_mib.toFixed(1)+" MiB");
  from=0;to=Math.max(...L.map(l=>l.at+l.mid),1e-9);chosen=-1;$("about").textContent="";types();runs();search()}
 const text=l=>l.type+" "+l.name+": "+ms(l.mid)+" ms, "+l.share.toFixed(1)+" %"+(l.speed?", "+l.speed.toFixed(1)+" GMAC/s":"")+(l.filter?", "+l.filter:"")+" \u2192 "+l.output+(l.cliff?", "+l.cliff:"");
-function timeline(){const W=1200,H=130,s=sv("svg",{viewBox:`0 0 ${W} ${H}`}),x=v=>10+(v-from)/(to-from)*(W-20);
+function timeline(){const W=1200,H=130,s=sv("svg",{viewBox:`0 0 ${W} ${H}`}),x=v=>18+(v-from)/(to-from)*(W-36);
  ticks(from,to,10).forEach(v=>s.append(sv("line",{x1:x(v),x2:x(v),y1:6,y2:H-20}),sv("text",{x:x(v),y:H-6,"text-anchor":"middle"},v+" ms")));
  L.forEach(l=>{if(l.at>to||l.at+l.mid<from)return;const a=x(Math.max(from,l.at)),b=x(Math.min(to,l.at+l.mid)),g=sv("rect",{x:a,y:14,width:Math.max(.6,b-a),height:H-44,fill:hue(l.type),class:(l.i===chosen?"chosen ":"")+(l.hit?"":"faint"),"data-i":l.i});
   g.append(sv("title",{},text(l)));g.onclick=()=>choose(l.i);s.append(g);if(b-a>60){const n=sv("text",{x:a+4,y:30,"pointer-events":"none",class:"on"},l.type.slice(0,Math.floor((b-a)/7)));s.append(n);s.append(sv("text",{x:a+4,y:44,"pointer-events":"none",class:"on"},l.name.slice(0,Math.floor((b-a)/7))))}});
- const whole=Math.max(...L.map(l=>l.at+l.mid)),at=e=>{const r=s.getBoundingClientRect();return from+((e.clientX-r.left)/r.width*W-10)/(W-20)*(to-from)};
+ const whole=Math.max(...L.map(l=>l.at+l.mid)),at=e=>{const r=s.getBoundingClientRect();return from+((e.clientX-r.left)/r.width*W-18)/(W-36)*(to-from)};
  s.addEventListener("wheel",e=>{e.preventDefault();const p=at(e),f=e.deltaY<0?.8:1.25;from=Math.max(0,p-(p-from)*f);to=Math.min(whole,p+(to-p)*f);if(to-from<1e-4)to=from+1e-4;timeline()},{passive:false});
  s.ondblclick=()=>{from=0;to=whole;timeline()};
- s.onpointerdown=e=>{const p=at(e),w=to-from;const move=m=>{const r=$("timeline").firstChild.getBoundingClientRect();from=Math.min(Math.max(0,p-((m.clientX-r.left)/r.width*W-10)/(W-20)*w),Math.max(0,whole-w));to=from+w;if(Math.abs(m.clientX-e.clientX)>3)timeline()};
+ s.onpointerdown=e=>{const p=at(e),w=to-from;const move=m=>{const r=$("timeline").firstChild.getBoundingClientRect();from=Math.min(Math.max(0,p-((m.clientX-r.left)/r.width*W-18)/(W-36)*w),Math.max(0,whole-w));to=from+w;if(Math.abs(m.clientX-e.clientX)>3)timeline()};
   window.addEventListener("pointermove",move);window.addEventListener("pointerup",()=>window.removeEventListener("pointermove",move),{once:true})};
  $("timeline").replaceChildren(s)}
 function types(){const m=new Map();L.forEach(l=>{const t=m.get(l.type)||{n:0,ms:0,macs:0};t.n++;t.ms+=l.mid;t.macs+=l.macs;m.set(l.type,t)});

@@ -59,3 +59,5 @@ file(GLOB quoll_examples ${PROJECT_SOURCE_DIR}/examples/*.cpp ${PROJECT_SOURCE_D
 install(FILES ${PROJECT_SOURCE_DIR}/examples/CMakeLists.txt ${quoll_examples} DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll/examples)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/detector ${PROJECT_SOURCE_DIR}/examples/encrypted ${PROJECT_SOURCE_DIR}/examples/python
     DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll/examples)
+# What the getting-started page begins with.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/models DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll PATTERN "*.npz" EXCLUDE)

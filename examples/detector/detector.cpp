@@ -1,5 +1,7 @@
-// Finds the things of COCO's 80 kinds in a photo with FastestDet (https://github.com/dog-qiuqiu/FastestDet), and draws boxes.
-// Shows what surrounds a detector's net: a picture in, boxes from the cells of a grid, non-maximum suppression.
+// Finds things in a picture and draws boxes: digits with models/digit_detector, the 80 kinds of
+// COCO with FastestDet (https://github.com/dog-qiuqiu/FastestDet), whose outputs mean the same.
+// Shows what surrounds a detector's net: a picture in, boxes from the cells of a grid, non-maximum
+// suppression.
 #include <math.h>
 #include <quoll/image.h>
 #include <quoll/net.h>
@@ -15,7 +17,7 @@
 
 namespace {
 
-const int kSize = 352;  // the net sees 352 x 352 BGR pixels, 0 to 1
+const int kSize = 352;  // the nets see 352 x 352 BGR pixels, 0 to 1
 
 // Corners in parts of the picture's width and height.
 struct Box {
@@ -25,16 +27,16 @@ struct Box {
 
 float sigmoid(float v) { return 1 / (1 + expf(-v)); }
 
-// Each cell of the grid has in its channels: whether there is something, its centre and size, and 80 kinds.
+// Each cell of the grid has in its channels: whether there is something, its centre and size, and
+// how likely each kind is.
 std::vector<Box> decode(const quoll::Mat& out, float least_score) {
-    const int kKinds = 80, kFirstKind = 5;
+    const int kFirstKind = 5, kinds = out.c - kFirstKind;
     std::vector<Box> boxes;
-    if (out.dims != 3 || out.c != kFirstKind + kKinds) return boxes;
     for (int y = 0; y < out.h; y++)
         for (int x = 0; x < out.w; x++) {
             const auto at = [&](int channel) { return out.channel(channel).row(y)[x]; };
             int kind = 0;
-            for (int k = 1; k < kKinds; k++)
+            for (int k = 1; k < kinds; k++)
                 if (at(kFirstKind + k) > at(kFirstKind + kind)) kind = k;
             const float score = powf(at(0), 0.6f) * powf(at(kFirstKind + kind), 0.4f);
             if (score < least_score) continue;
@@ -47,17 +49,21 @@ std::vector<Box> decode(const quoll::Mat& out, float least_score) {
 
 // Area of the intersection over area of the union.
 float overlap(const Box& a, const Box& b) {
-    const float w = std::min(a.x1, b.x1) - std::max(a.x0, b.x0), h = std::min(a.y1, b.y1) - std::max(a.y0, b.y0);
+    const float w = std::min(a.x1, b.x1) - std::max(a.x0, b.x0),
+                h = std::min(a.y1, b.y1) - std::max(a.y0, b.y0);
     if (w <= 0 || h <= 0) return 0;
     return w * h / ((a.x1 - a.x0) * (a.y1 - a.y0) + (b.x1 - b.x0) * (b.y1 - b.y0) - w * h);
 }
 
 // The best box of each group of boxes that overlap.
 std::vector<Box> suppress(std::vector<Box> boxes, float limit) {
-    std::sort(boxes.begin(), boxes.end(), [](const Box& a, const Box& b) { return a.score > b.score; });
+    std::sort(boxes.begin(), boxes.end(),
+              [](const Box& a, const Box& b) { return a.score > b.score; });
     std::vector<Box> kept;
     for (const Box& box : boxes)
-        if (std::none_of(kept.begin(), kept.end(), [&](const Box& k) { return overlap(k, box) > limit; })) kept.push_back(box);
+        if (std::none_of(kept.begin(), kept.end(),
+                         [&](const Box& k) { return overlap(k, box) > limit; }))
+            kept.push_back(box);
     return kept;
 }
 
@@ -65,7 +71,7 @@ std::vector<Box> suppress(std::vector<Box> boxes, float limit) {
 
 int main(int argc, char** argv) {
     if (argc != 4 && argc != 5) {
-        fprintf(stderr, "usage: detector FastestDet.param FastestDet.bin PHOTO [OUT.png]\n");
+        fprintf(stderr, "usage: detector MODEL.param MODEL.bin PHOTO [OUT.png]\n");
         return 2;
     }
     quoll::Net net;
@@ -77,19 +83,29 @@ int main(int argc, char** argv) {
         fprintf(stderr, "%s: %s\n", argv[3], stbi_failure_reason());
         return 1;
     }
-    quoll::Mat in = quoll::Mat::from_pixels_resize(rgb, quoll::Mat::PIXEL_RGB2BGR, w, h, kSize, kSize);
+    quoll::Mat in =
+        quoll::Mat::from_pixels_resize(rgb, quoll::Mat::PIXEL_RGB2BGR, w, h, kSize, kSize);
     const float norm[3] = {1 / 255.f, 1 / 255.f, 1 / 255.f};
     in.substract_mean_normalize(nullptr, norm);
 
     quoll::Extractor ex = net.create_extractor();
     quoll::Mat out;
     if (ex.input(net.input_indexes()[0], in) || ex.extract(net.output_indexes()[0], out)) return 1;
+    if (out.dims != 3 || out.c < 6) {
+        fprintf(stderr,
+                "%s: the output is no grid of a score, a box and kinds: it has %d dimensions and "
+                "%d channels\n",
+                argv[1], out.dims, out.c);
+        return 1;
+    }
 
     for (const Box& box : suppress(decode(out, 0.6f), 0.45f)) {
         const int x0 = (int)(std::max(box.x0, 0.f) * w), x1 = (int)(std::min(box.x1, 1.f) * w);
         const int y0 = (int)(std::max(box.y0, 0.f) * h), y1 = (int)(std::min(box.y1, 1.f) * h);
-        printf("kind %d at %d,%d size %dx%d score %.3f\n", box.kind, x0, y0, x1 - x0, y1 - y0, box.score);
-        quoll::draw_rectangle_c3(rgb, w, h, x0, y0, x1 - x0, y1 - y0, 0x00ff00, std::max(2, w / 300));
+        printf("kind %d at %d,%d size %dx%d score %.3f\n", box.kind, x0, y0, x1 - x0, y1 - y0,
+               box.score);
+        quoll::draw_rectangle_c3(rgb, w, h, x0, y0, x1 - x0, y1 - y0, 0x00ff00,
+                                 std::max(2, w / 300));
     }
     const bool written = argc < 5 || stbi_write_png(argv[4], w, h, 3, rgb, w * 3);
     if (!written) fprintf(stderr, "%s: cannot be written\n", argv[4]);

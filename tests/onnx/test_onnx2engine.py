@@ -1,6 +1,7 @@
 """The program's options, its errors, and what it leaves behind."""
 import hashlib
 import os
+import pathlib
 import pty
 import resource
 import signal
@@ -288,6 +289,8 @@ def test_programs_take_onnx(tmp_path):
     np.testing.assert_array_equal(direct, run(convert(path, tmp_path), inputs, ['z'], tmp_path)['z'])
     said = run_program([BIN / 'benchmark', '2', '1', f'param={model(tmp_path, ONE)}'])
     assert 'model' in said
+    with pytest.raises(Failure, match='no ONNX model, it is a text param'):
+        run_program([BIN / 'onnx2engine', pathlib.Path(__file__).parents[2] / 'models/digits/digits.param', tmp_path / 'p', tmp_path / 'b'])
     (tmp_path / 'broken.onnx').write_bytes(b'no model')
     for program in (['enginerun', tmp_path / 'broken.onnx', '--show-io'], ['benchmark', f'param={tmp_path}/broken.onnx']):
         with pytest.raises(Failure, match='no ONNX model'):

@@ -90,24 +90,43 @@ def test_readme_example(monkeypatch):
     assert names['scores'].argmax() == int((ROOT / 'models/digits/sheet_labels.txt').read_text().split()[0])
 
 
-def test_getting_started_page(tmp_path, monkeypatch):
-    """The Python block of docs/getting-started.md, as it stands, with files of its names."""
-    import os
+def getting_started(folder, monkeypatch, *replaced):
+    """What the Python block of docs/getting-started.md leaves, run in a folder that has its files."""
     import re
+    from conftest import ROOT
+    block, = re.findall(r'```python\n(.*?)```', (ROOT / 'docs/getting-started.md').read_text(), re.S)
+    for old, new in replaced:
+        assert old in block
+        block = block.replace(old, new)
+    monkeypatch.chdir(folder)
+    names = {}
+    exec(compile(block, 'getting-started.md', 'exec'), names)
+    assert quoll.imread(folder / 'boxes.png').shape == names['photo'].shape
+    return sorted(int(names['kinds'][i]) for i in names['kept'])
+
+
+def test_getting_started_page(tmp_path, monkeypatch):
+    """As it stands: every digit of the page, and nothing else."""
     import shutil
     from conftest import ROOT
+    pytest.importorskip('PIL')
+    for path in (ROOT / 'models/digit_detector').iterdir():
+        shutil.copy(path, tmp_path)
+    kinds = getting_started(tmp_path, monkeypatch)
+    assert kinds == list(map(int, (tmp_path / 'page_digits.txt').read_text().split()))
+
+
+def test_getting_started_page_with_fastestdet(tmp_path, monkeypatch):
+    import os
+    import shutil
     pytest.importorskip('PIL')
     if not os.environ.get('QUOLL_DATA'):
         pytest.skip('QUOLL_DATA is not set')
     data = os.environ['QUOLL_DATA']
     for path in (f'{data}/models/fastestdet/FastestDet.param', f'{data}/models/fastestdet/FastestDet.bin', f'{data}/images/street.jpg'):
         shutil.copy(path, tmp_path)
-    block, = re.findall(r'```python\n(.*?)```', (ROOT / 'docs/getting-started.md').read_text(), re.S)
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    exec(compile(block, 'getting-started.md', 'exec'), names)
-    assert {int(names['kinds'][i]) for i in names['kept']} & {0, 2, 5, 7}  # people, cars, buses, trucks
-    assert quoll.imread(tmp_path / 'boxes.png').shape == names['photo'].shape
+    kinds = getting_started(tmp_path, monkeypatch, ('digit_detector.', 'FastestDet.'), ('page.png', 'street.jpg'))
+    assert set(kinds) & {0, 2, 5, 7}  # people, cars, buses, trucks
 
 
 def test_type_stubs():

@@ -6,7 +6,7 @@ from caffe_net import CaffeNet, blob_bytes, chunk, text_of, varint
 from caffe_layers import CASES
 from caffe_zoo import ZOO
 from caffe_zoo_more import MORE
-from conftest import BIN, last_line, run_program
+from conftest import BIN, ROOT, last_line, run_program
 from engine import difference, run_engine
 
 pytestmark = pytest.mark.skipif(not (BIN / 'caffe2engine').exists(), reason='built without protobuf: no caffe2engine')
@@ -360,6 +360,10 @@ def test_bad_caffemodel(tmp_path):
     assert 'no caffemodel' in refuse(tmp_path, caffemodel=b'')
     assert 'no caffemodel' in refuse(tmp_path, caffemodel=b'7767517\n3 3\n' * 9)
     assert 'HDF5' in refuse(tmp_path, caffemodel=b'\x89HDF\r\n\x1a\n' + bytes(90))
+    assert 'no caffemodel, it is a text param' in refuse(tmp_path, caffemodel=b'7767517\n3 3\n' * 9)
+    onnx = (ROOT / 'models/digits/digits.onnx').read_bytes()
+    assert 'no caffemodel, it is an ONNX model, which onnx2engine converts' in refuse(tmp_path, caffemodel=onnx)
+    assert 'no prototxt, it is a text param' in refuse(tmp_path, prototxt='7767517\n3 3\n' * 9)
     for size in range(1, len(good), 37):
         refuse(tmp_path, caffemodel=good[:size])
     assert 'no weights for it' in refuse(tmp_path, caffemodel=chunk(100, chunk(1, 'other')))

@@ -220,11 +220,30 @@ def test_faces_example(examples, tmp_path, data):
     assert done.returncode == 1 and 'none.jpg' in done.stderr
 
 
-def test_detector_example(prefix, tmp_path, data):
+@pytest.fixture(scope='session')
+def detector(prefix, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('detector')
+    run('cmake', '-G', 'Ninja', '-S', prefix / 'share/quoll/examples/detector', '-B', folder, f'-DCMAKE_PREFIX_PATH={prefix}')
+    run('cmake', '--build', folder)
+    return folder / 'detector'
+
+
+def test_detector_example(prefix, detector, tmp_path):
+    """The model that is installed with it finds every digit of its page, and nothing else."""
+    model = prefix / 'share/quoll/models/digit_detector'
+    out = run(detector, model / 'digit_detector.param', model / 'digit_detector.bin', model / 'page.png', tmp_path / 'boxes.png')
+    assert sorted(line.split()[1] for line in out.splitlines()) == (ROOT / 'models/digit_detector/page_digits.txt').read_text().split()
+    assert Image.open(tmp_path / 'boxes.png').size == Image.open(model / 'page.png').size
+    means, none = tmp_path / 'means.param', tmp_path / 'none.bin'
+    means.write_text('7767517\n2 2\nInput in 0 1 in\nPooling mean 1 1 in out 0=1 4=1\n')
+    none.touch()
+    done = subprocess.run([detector, means, none, model / 'page.png'], capture_output=True, text=True)
+    assert done.returncode == 1 and 'means.param: the output is no grid' in done.stderr
+
+
+def test_detector_example_with_fastestdet(detector, tmp_path, data):
     model = data / 'models/fastestdet/FastestDet'
-    run('cmake', '-G', 'Ninja', '-S', prefix / 'share/quoll/examples/detector', '-B', tmp_path, f'-DCMAKE_PREFIX_PATH={prefix}')
-    run('cmake', '--build', tmp_path)
-    out = run(tmp_path / 'detector', f'{model}.param', f'{model}.bin', data / 'images/street.jpg', tmp_path / 'boxes.png')
+    out = run(detector, f'{model}.param', f'{model}.bin', data / 'images/street.jpg', tmp_path / 'boxes.png')
     kinds = [int(line.split()[1]) for line in out.splitlines()]
     assert set(kinds) & {0, 2, 5, 7}, out  # people, cars, buses, trucks
     assert (tmp_path / 'boxes.png').read_bytes().startswith(b'\x89PNG')

@@ -78,6 +78,12 @@ def test_profile_page(browser, tmp_path):
     browser.click('#layers th:nth-child(4)')
     sorted_medians = browser.js('[...document.querySelectorAll("#layers tr.row")].map(tr => +tr.children[3].innerText)')
     assert sorted_medians == sorted(sorted_medians, reverse=True)
+    # On a telephone only tables and charts are scrolled sideways, not the page.
+    browser.call('Emulation.setDeviceMetricsOverride', width=390, height=844, deviceScaleFactor=1, mobile=True)
+    try:
+        assert browser.js('document.documentElement.scrollWidth') == 390
+    finally:
+        browser.call('Emulation.setDeviceMetricsOverride', width=1280, height=900, deviceScaleFactor=1, mobile=False)
     browser.wheel('#timeline svg', -300)
     zoomed = browser.js('[...document.querySelectorAll("#timeline text")].map(t => t.textContent).filter(t => t.endsWith(" ms"))')
     assert zoomed != ticks

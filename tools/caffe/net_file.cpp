@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "caffe/upgrade.h"
+#include "common/model_files.h"
 #include "quoll/log.h"
 
 namespace quoll {
@@ -94,6 +95,11 @@ int read_prototxt(const std::string& path, caffe::NetParameter* net,
                   std::vector<std::string>* notes) {
     OpenFile file(path);
     if (file.fd < 0) return -1;
+    const std::string format = foreign_format_of(path, "a prototxt");
+    if (!format.empty()) {
+        QUOLL_LOGE("%s: this is no prototxt, it is %s", path.c_str(), format.c_str());
+        return -1;
+    }
     Stream stream(file);
     google::protobuf::TextFormat::Parser parser;
     ToLog to_log(path);
@@ -127,7 +133,9 @@ int read_caffemodel(const std::string& path, CaffeWeights* weights) {
     const bool parsed = net.ParseFromCodedStream(&coded) && coded.ConsumedEntireMessage();
     if (stream.failed(path)) return -1;
     if (!parsed || (net.layers_size() == 0 && net.layer_size() == 0)) {
-        QUOLL_LOGE("%s: this is no caffemodel, or a part of one", path.c_str());
+        const std::string format = foreign_format_of(path, "a caffemodel");
+        QUOLL_LOGE("%s: this is no caffemodel, %s", path.c_str(),
+                   format.empty() ? "or a part of one" : ("it is " + format).c_str());
         return -1;
     }
     for (caffe::WeightsV1Layer& layer : *net.mutable_layers())

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "common/run_options.h"
 #include "quoll/datareader.h"
 #include "quoll/datawriter.h"
@@ -44,6 +46,22 @@ int read_bytes(const std::string& path, std::vector<unsigned char>* bytes) {
     fclose(fp);
     bytes->resize(size);
     return right ? 0 : -1;
+}
+
+std::string foreign_format_of(const std::string& path, const std::string& expected) {
+    struct stat st;
+    if (stat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return "";
+    FILE* const fp = fopen(path.c_str(), "rb");
+    if (!fp) return "";
+    unsigned char head[4096];
+    const size_t have = fread(head, 1, sizeof(head), fp);
+    fclose(fp);
+    const char* const format =
+        unexpected_format(head, have, (uint64_t)st.st_size, FileKind::kBinaryParam);
+    return format && expected.compare(0, expected.size(), format,
+                                      std::min(expected.size(), strlen(format))) != 0
+               ? format
+               : "";
 }
 
 // Reads by copying: the bytes may go before the Model does.

@@ -15,6 +15,9 @@ bool ends_with(const std::string& s, const std::string& end);
 // A whole file. 0, or -1 after a message.
 int read_bytes(const std::string& path, std::vector<unsigned char>* bytes);
 
+// The format of a file where it is known and not `expected`, "an ONNX model", or "".
+std::string foreign_format_of(const std::string& path, const std::string& expected);
+
 // param: text, or binary if it ends in .param.bin. bin: "" where no weights are wanted, or none of
 // the layers has any. Bytes that the model does not read are an error. 0, or -1 after a message.
 int load_model_files(const std::string& param, const std::string& bin, Model* model);

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "common/model_files.h"
 #include "onnx/functions.h"
 #include "onnx/graph.h"
 #include "onnx/limits.h"
@@ -163,12 +164,15 @@ bool parse_file(const std::string& path, onnx::ModelProto* proto, std::string* w
     close(fd);
     if (error != 0)
         *why = path + ": " + strerror(error);
-    else if (!parsed)
-        *why = path + ": no ONNX model, or one that is cut short (protobuf cannot be parsed)";
-    else if (!proto->has_graph())
-        *why = path + ": no ONNX model (it has no graph)";
-    else
+    else if (parsed && proto->has_graph())
         return true;
+    else {
+        const std::string format = foreign_format_of(path, "an ONNX model");
+        *why = path + ": no ONNX model" +
+               (!format.empty() ? ", it is " + format
+                : parsed        ? " (it has no graph)"
+                                : ", or one that is cut short (protobuf cannot be parsed)");
+    }
     return false;
 }
 

@@ -6,18 +6,19 @@ namespace {
 
 // The page draws what the JSON in it says; it loads nothing from anywhere.
 const char kHead[] = R"HTML(<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>enginequantize</title>
 <style>
 :root{--fg:#1b2230;--dim:#667;--bg:#fff;--line:#dde2ea;--a:#2563eb;--b:#ea580c;--bad:#c81e1e}
 @media(prefers-color-scheme:dark){:root{--fg:#e6e9ef;--dim:#9aa3b2;--bg:#14181f;--line:#2b3340;--a:#6ea0ff;--b:#ff9a55;--bad:#ff7a7a}}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);margin:2rem auto;max-width:76rem;padding:0 1rem}
-h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 .5rem}.dim{color:var(--dim)}
+h1{font-size:1.5rem;margin:0;overflow-wrap:anywhere}h2{font-size:1.1rem;margin:2rem 0 .5rem}.dim{color:var(--dim)}
 .cards{display:flex;flex-wrap:wrap;gap:1rem;margin:1rem 0}.card{border:1px solid var(--line);border-radius:.6rem;padding:.7rem 1rem;min-width:9rem}
-.card b{display:block;font-size:1.3rem}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
+.card b{display:block;font-size:1.3rem}.card span{white-space:nowrap}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{text-align:right;padding:.25rem .5rem;border-bottom:1px solid var(--line);white-space:nowrap}
 th{cursor:pointer;position:sticky;top:0;background:var(--bg)}td.t,th.t{text-align:left;max-width:18rem;overflow:hidden;text-overflow:ellipsis}
 tr.row{cursor:pointer}tr.bad td{color:var(--bad)}.scroll{overflow-x:auto}svg{width:100%;height:auto}svg text{fill:var(--dim);font-size:11px}#layers{font-size:.85rem}#layers th,#layers td{padding:.2rem .4rem}
+@media(max-width:40rem){body{margin-top:1rem}.cards{gap:.6rem}.card{min-width:7rem;flex:1}svg{min-width:40rem}#series,#frontier{overflow-x:auto}}
 </style>
 <h1>Quantisation of <span id="model"></span></h1><p class="dim" id="about"></p><div class="cards" id="cards"></div>
 <div id="advice"></div><h2>Outputs</h2><div class="scroll"><table id="outputs"></table></div>
@@ -36,14 +37,14 @@ const el=(tag,text,cls)=>{const e=document.createElement(tag);if(text!=null)e.te
 const NS="http://www.w3.org/2000/svg";
 const sv=(tag,at,text)=>{const e=document.createElementNS(NS,tag);for(const k in at)e.setAttribute(k,at[k]);if(text!=null)e.textContent=text;return e};
 const fmt=(v,d)=>v==null?"":typeof v==="number"?v.toFixed(d):String(v),pc=v=>(100*v).toFixed(2)+" %";
-$("model").textContent=R.model;
+$("model").textContent=R.model.split("/").pop();$("model").title=R.model;
 $("about").textContent="method "+R.method+", "+R.calibration.samples+" samples to calibrate with ("+R.calibration.skipped.length+" skipped, "+
  fmt(R.calibration.seconds,1)+" s), "+R.accuracy.samples+" to judge with"+(R.accuracy.held_out?", held out":", which were calibrated with too");
 const card=(name,value,more)=>{const c=el("div",null,"card");c.append(el("span",name,"dim"),el("b",value),el("span",more||"","dim"));$("cards").append(c)};
 if(R.accuracy.labelled)card("top-1",pc(R.accuracy.top1_after),"before "+pc(R.accuracy.top1_before)),card("top-5",pc(R.accuracy.top5_after),"before "+pc(R.accuracy.top5_before));
 if(R.accuracy.task)card(R.accuracy.task.metric,fmt(R.accuracy.task.after,4),"before "+fmt(R.accuracy.task.before,4));
 card("cosine",fmt(R.accuracy.cosine,6));card("SQNR",fmt(R.accuracy.sqnr_db,1)+" dB");card("same argmax",pc(R.accuracy.argmax_agreement));
-card("weights",(R.bytes.after/1e6).toFixed(2)+" MB","before "+(R.bytes.before/1e6).toFixed(2)+" MB");
+const bytes=v=>v<1e6?(v/1e3).toFixed(1)+" kB":(v/1e6).toFixed(2)+" MB";card("weights",bytes(R.bytes.after),"before "+bytes(R.bytes.before));
 if(R.ms.after!=null)card("time",fmt(R.ms.after,3)+" ms","before "+fmt(R.ms.before,3)+" ms");
 if(R.advice.length){$("advice").append(el("h2","What costs most, and what to do"));const ul=el("ul");R.advice.forEach(a=>ul.append(el("li",a)));$("advice").append(ul)}
 function table(id,columns,rows,click){const t=$(id);let by=-1,up=true;const draw=()=>{t.replaceChildren();const h=el("tr");
@@ -73,7 +74,7 @@ if(R.frontier){const F=R.frontier,d=$("frontier");d.append(el("h2","Mixed precis
  const W=1000,H=240,lo=Math.min(...F.map(p=>p.bytes)),hi=Math.max(...F.map(p=>p.bytes)),top=Math.max(1e-12,...F.map(p=>p.drop)),x=p=>50+(p.bytes-lo)/Math.max(1,hi-lo)*(W-100),y=p=>H-Math.max(0,p.drop)/top*(H-20),s=sv("svg",{viewBox:`0 0 ${W} ${H+20}`});
  s.append(sv("path",{d:F.map((p,i)=>(i?"L":"M")+x(p)+" "+y(p)).join(""),fill:"none",stroke:"var(--line)"}));
  F.forEach(p=>{const o=sv("circle",{cx:x(p),cy:y(p),r:p.chosen?7:4,fill:p.chosen?"var(--b)":"var(--a)"});o.append(sv("title",{},p.float_layers+" in float: drop "+p.drop+", "+fmt(p.ms,3)+" ms, "+p.bytes+" bytes; + "+p.layers.join(" ")));s.append(o,sv("text",{x:x(p)+8,y:y(p)-6},p.float_layers))});
- s.append(sv("text",{x:50,y:H+16},(lo/1e6).toFixed(2)+" MB"),sv("text",{x:W-50,y:H+16,"text-anchor":"end"},(hi/1e6).toFixed(2)+" MB"),sv("text",{x:0,y:14},top.toPrecision(3)));d.append(s)}
+ s.append(sv("text",{x:50,y:H+16},bytes(lo)),sv("text",{x:W-50,y:H+16,"text-anchor":"end"},bytes(hi)),sv("text",{x:0,y:14},top.toPrecision(3)));d.append(s)}
 </script>
 </html>
 )HTML";
