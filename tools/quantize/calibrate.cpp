@@ -46,8 +46,11 @@ public:
     }
 
     int run(size_t i, const BlobObserver::Sink& sink) const {
-        Blobs inputs;
-        QUOLL_RETURN_IF_ERROR(samples_.read(i, &inputs));
+        return run_sample(samples_, i, [&](const Blobs& inputs) { return run_on(inputs, sink); });
+    }
+
+private:
+    int run_on(const Blobs& inputs, const BlobObserver::Sink& sink) const {
         BlobObserver observer(slots_, sink);
         Extractor ex = net_.create_extractor();
         ex.set_layer_observer(&observer);
@@ -65,13 +68,34 @@ public:
         return kOk;
     }
 
-private:
     const Net& net_;
     const SampleSource& samples_;
     std::vector<int> slots_;
 };
 
 }  // namespace
+
+int run_sample(const SampleSource& samples, size_t i, const std::function<int(const Blobs&)>& run) {
+    Blobs inputs;
+    QUOLL_RETURN_IF_ERROR(samples.read(i, &inputs));
+    const int status = run(inputs);
+    if (status != kOk) QUOLL_LOGE("%s: the model does not run on it", samples.name(i).c_str());
+    return status;
+}
+
+int run_blobs(const Net& net, const Blobs& given, const std::vector<std::string>& wanted,
+              Blobs* blobs) {
+    Extractor ex = net.create_extractor();
+    ex.set_light_mode(false);
+    for (const auto& input : given)
+        QUOLL_RETURN_IF_ERROR(ex.input(input.first.c_str(), input.second));
+    for (const std::string& name : wanted) {
+        Mat m;
+        QUOLL_RETURN_IF_ERROR(ex.extract(name.c_str(), m));
+        (*blobs)[name] = m;
+    }
+    return kOk;
+}
 
 bool in_threads(size_t count, int threads, const std::function<bool(size_t, int)>& work) {
     std::atomic<size_t> next{0};

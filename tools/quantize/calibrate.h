@@ -42,6 +42,14 @@ int calibrate(const Model& model, const SampleSource& samples, const std::set<st
 // does it, which leaves blobs out.
 int make_quantize_net(const Model& model, int threads, bool graph_fusion, Net* net);
 
+// Reads sample i and calls run() on it; what fails is told, with the sample's name.
+int run_sample(const SampleSource& samples, size_t i,
+               const std::function<int(const Blobs& inputs)>& run);
+
+// Blobs of one run, by name.
+int run_blobs(const Net& net, const Blobs& given, const std::vector<std::string>& wanted,
+              Blobs* blobs);
+
 // Calls work(i) for i in [0, count) in `threads` threads, each i once; false from one ends all.
 bool in_threads(size_t count, int threads, const std::function<bool(size_t i, int thread)>& work);
 

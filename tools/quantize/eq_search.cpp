@@ -31,7 +31,7 @@ Model alone(const ModelLayer& layer) {
 // A layer whose input is searched for, and what it becomes.
 struct Reader {
     const ModelLayer* layer;
-    bool affine;  // else int8
+    bool affine;                // else int8
     std::vector<float> scales;  // of its weights
 };
 
@@ -83,18 +83,12 @@ int run_exact(const Model& model, const SampleSource& samples,
     Net net;
     QUOLL_RETURN_IF_ERROR(make_quantize_net(model, threads, false, &net));
     for (size_t i = 0; i < samples.count(); i++) {
-        Blobs inputs, all;
-        if (samples.read(i, &inputs) != kOk) continue;
-        Extractor ex = net.create_extractor();
-        ex.set_light_mode(false);
-        for (const auto& input : inputs)
-            QUOLL_RETURN_IF_ERROR(ex.input(input.first.c_str(), input.second));
-        for (const std::string& blob : blobs)
-            QUOLL_RETURN_IF_ERROR(ex.extract(blob.c_str(), all[blob]));
-        exact->push_back(all);
+        Blobs all;
+        const auto run = [&](const Blobs& inputs) { return run_blobs(net, inputs, blobs, &all); };
+        if (run_sample(samples, i, run) == kOk) exact->push_back(all);
     }
     if (!exact->empty()) return kOk;
-    QUOLL_LOGE("method eq: none of its samples can be read");
+    QUOLL_LOGE("method eq: none of its samples can be used");
     return kError;
 }
 

@@ -31,15 +31,11 @@ int run_outputs(const Net& net, const Blobs& inputs, std::vector<Mat>* outputs) 
     return kOk;
 }
 
-// One after the other, keeping the best times.
-int run_both(const Net& exact, const Net& rounded, const Blobs& inputs, Accuracy* accuracy,
-             std::vector<Mat>* expected, std::vector<Mat>* got) {
+// Keeps the best time.
+int run_timed(const Net& net, const Blobs& inputs, double* ms, std::vector<Mat>* outputs) {
     const auto begin = std::chrono::steady_clock::now();
-    QUOLL_RETURN_IF_ERROR(run_outputs(exact, inputs, expected));
-    accuracy->ms_before = std::min(accuracy->ms_before, milliseconds_since(begin));
-    const auto middle = std::chrono::steady_clock::now();
-    QUOLL_RETURN_IF_ERROR(run_outputs(rounded, inputs, got));
-    accuracy->ms_after = std::min(accuracy->ms_after, milliseconds_since(middle));
+    QUOLL_RETURN_IF_ERROR(run_outputs(net, inputs, outputs));
+    *ms = std::min(*ms, milliseconds_since(begin));
     return kOk;
 }
 
@@ -85,21 +81,6 @@ template <class F>
 double least(const std::vector<OutputAccuracy>& outputs, double best, F value) {
     for (const OutputAccuracy& output : outputs) best = std::min(best, value(output.agreement));
     return best;
-}
-
-// Blobs of one run, by name.
-int run_blobs(const Net& net, const Blobs& given, const std::vector<std::string>& wanted,
-              Blobs* blobs) {
-    Extractor ex = net.create_extractor();
-    ex.set_light_mode(false);
-    for (const auto& input : given)
-        QUOLL_RETURN_IF_ERROR(ex.input(input.first.c_str(), input.second));
-    for (const std::string& name : wanted) {
-        Mat m;
-        QUOLL_RETURN_IF_ERROR(ex.extract(name.c_str(), m));
-        (*blobs)[name] = m;
-    }
-    return kOk;
 }
 
 }  // namespace
@@ -165,11 +146,14 @@ int evaluate(const Model& before, const Model& after, const SampleSource& sample
     BothMetrics task_metric(metric);
     Blobs last;
     for (size_t i = 0; i < samples.count(); i++) {
-        Blobs inputs;
-        if (samples.read(i, &inputs) != kOk) continue;
-        last = inputs;
         std::vector<Mat> expected, got;
-        QUOLL_RETURN_IF_ERROR(run_both(exact, rounded, inputs, accuracy, &expected, &got));
+        const auto run = [&](const Blobs& inputs) {
+            QUOLL_RETURN_IF_ERROR(run_timed(exact, inputs, &accuracy->ms_before, &expected));
+            last = inputs;
+            return (int)kOk;
+        };
+        if (run_sample(samples, i, run) != kOk) continue;
+        QUOLL_RETURN_IF_ERROR(run_timed(rounded, last, &accuracy->ms_after, &got));
         accuracy->samples++;
         for (size_t o = 0; o < expected.size(); o++)
             accuracy->outputs[o].agreement.add(got[o], expected[o]);
@@ -189,11 +173,12 @@ int evaluate(const Model& before, const Model& after, const SampleSource& sample
     const double kMost = 200;  // milliseconds
     for (size_t i = accuracy->samples; !last.empty() && i < kRuns; i++) {
         std::vector<Mat> expected, got;
-        QUOLL_RETURN_IF_ERROR(run_both(exact, rounded, last, accuracy, &expected, &got));
+        QUOLL_RETURN_IF_ERROR(run_timed(exact, last, &accuracy->ms_before, &expected));
+        QUOLL_RETURN_IF_ERROR(run_timed(rounded, last, &accuracy->ms_after, &got));
         if (milliseconds_since(begin) > kMost) break;
     }
     if (accuracy->samples > 0) return task_metric.finish(accuracy);
-    QUOLL_LOGE("none of the %zu samples to judge with can be read", samples.count());
+    QUOLL_LOGE("none of the %zu samples to judge with can be used", samples.count());
     return kError;
 }
 
@@ -216,8 +201,11 @@ int layer_errors(const Model& before, const Model& after, const std::vector<Laye
     wanted.insert(wanted.end(), inputs.begin(), inputs.end());
     for (size_t i = 0; i < samples.count(); i++) {
         Blobs given, expected, got;
-        if (samples.read(i, &given) != kOk) continue;
-        QUOLL_RETURN_IF_ERROR(run_blobs(exact, given, wanted, &expected));
+        const auto run = [&](const Blobs& sample) {
+            given = sample;
+            return run_blobs(exact, sample, wanted, &expected);
+        };
+        if (run_sample(samples, i, run) != kOk) continue;
         QUOLL_RETURN_IF_ERROR(run_blobs(rounded, given, outputs, &got));
         for (size_t k = 0; k < layers.size(); k++) {
             Blobs own, alone;

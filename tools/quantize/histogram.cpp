@@ -107,7 +107,8 @@ void BlobStats::add_values(const Mat& blob) {
     const Channels channels(blob);
     std::vector<double> sums(channels.count, 0.0);
     Histogram& h = histogram;
-    const float factor = h.limit > 0.f ? Histogram::kBins / h.limit : 0.f;
+    // In double, as limits may be denormal.
+    const double factor = h.limit > 0.f ? Histogram::kBins / (double)h.limit : 0.0;
     for_stretches(blob, [&](int first, const float* p, size_t count) {
         for (size_t i = 0; i < count; i++) {
             const float v = p[i];
@@ -120,7 +121,7 @@ void BlobStats::add_values(const Mat& blob) {
                 h.zeros++;
                 continue;
             }
-            const int bin = std::min((int)(fabsf(v) * factor), (int)Histogram::kBins - 1);
+            const int bin = std::min((int)(fabs((double)v) * factor), (int)Histogram::kBins - 1);
             (v > 0.f ? h.positive : h.negative)[bin]++;
         }
     });

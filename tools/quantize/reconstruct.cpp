@@ -268,9 +268,11 @@ private:
             m.sums.assign((size_t)m.groups * m.width * m.width, 0.f);
         }
         for (size_t i = 0; i < samples.count(); i++) {
-            Blobs inputs, blobs;
-            if (samples.read(i, &inputs) != kOk) continue;
-            QUOLL_RETURN_IF_ERROR(read_blobs(part, inputs, &blobs));
+            Blobs blobs;
+            const auto run = [&](const Blobs& inputs) {
+                return run_blobs(net_, inputs, input_blobs(part), &blobs);
+            };
+            if (run_sample(samples, i, run) != kOk) continue;
             const bool good = in_threads(part.size(), threads_, [&](size_t k, int) {
                 const ModelLayer& layer = model_.layers[part[k]];
                 return add_moments(gram_, layer, blobs[layer.inputs[0]], &moments[part[k]]) == kOk;
@@ -281,16 +283,10 @@ private:
         return kOk;
     }
 
-    int read_blobs(const std::vector<int>& part, const Blobs& inputs, Blobs* blobs) const {
-        Extractor ex = net_.create_extractor();
-        ex.set_light_mode(false);
-        for (const auto& input : inputs)
-            QUOLL_RETURN_IF_ERROR(ex.input(input.first.c_str(), input.second));
-        for (int layer : part) {
-            const std::string& blob = model_.layers[layer].inputs[0];
-            QUOLL_RETURN_IF_ERROR(ex.extract(blob.c_str(), (*blobs)[blob]));
-        }
-        return kOk;
+    std::vector<std::string> input_blobs(const std::vector<int>& part) const {
+        std::vector<std::string> names;
+        for (int layer : part) names.push_back(model_.layers[layer].inputs[0]);
+        return names;
     }
 
     void round_layer(int layer, Moments* moments, RoundedWeights* rounded) const {

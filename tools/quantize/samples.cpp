@@ -359,8 +359,12 @@ std::unique_ptr<SampleSource> open_samples(const std::vector<ModelInput>& inputs
         if (Reader(d).add(path)) return nullptr;
     }
     const size_t count = samples->count();
+    if (count == 0) {
+        QUOLL_LOGE("no samples of input '%s'", samples->data[0].input.name.c_str());
+        return nullptr;
+    }
     for (const InputData& d : samples->data) {
-        if (d.items.size() == count && count > 0) continue;
+        if (d.items.size() == count) continue;
         QUOLL_LOGE("input '%s' has %zu samples, '%s' %zu", d.input.name.c_str(), d.items.size(),
                    samples->data[0].input.name.c_str(), count);
         return nullptr;
