@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include <algorithm>
+
 #include "layer/cpu/int8/int8.h"
 #include "simd/convert.h"
 #include "simd/dot.h"
@@ -21,8 +23,14 @@ using Element = std::conditional_t<s::kHasDotOfFour, uint8_t, int16_t>;
 
 // As the tiles of the gemm family; without a dot product of four, the product needs a register.
 constexpr size_t kTileVectors = s::kLanes == 1 ? 4 : 2;
-constexpr size_t kTileRows =
-    (QUOLL_ISA_REGISTERS - kTileVectors - (s::kHasDotOfFour ? 1 : 2)) / kTileVectors;
+#if defined(__aarch64__)
+constexpr size_t kMostTileRows = 8;  // as the tiles by hand, which replace most of these
+#else
+constexpr size_t kMostTileRows = kGemmMaxRows;
+#endif
+constexpr size_t kTileRows = std::min<size_t>(
+    kMostTileRows,
+    (QUOLL_ISA_REGISTERS - kTileVectors - (s::kHasDotOfFour ? 1 : 2)) / kTileVectors);
 static_assert(kTileRows <= kGemmMaxRows, "Int8Kernels has no room for such a tile");
 constexpr size_t kRowsPerPointer = 3;
 
@@ -488,14 +496,17 @@ QUOLL_INLINE void winograd_points(const Int8WinogradInput& t, const int16_t* in,
     });
 }
 
+// Winograd's algorithm asks only kernels of two values a k-group.
 void winograd_input(const Int8WinogradInput& t) {
-    constexpr size_t N = s::native_lanes<int16_t>();
-    for (int i = 0; i < t.tiles; i++) {
-        const int16_t* in = t.in + 4 * i * t.in_pixel;
-        int16_t* out = t.out + i * t.out_tile;
-        int c = 0;
-        for (; c + (int)N <= t.channels; c += (int)N) winograd_points<N>(t, in + c, out + c);
-        for (; c < t.channels; c++) winograd_points<1>(t, in + c, out + c);
+    if constexpr (kWordK == 2) {
+        constexpr size_t N = s::native_lanes<int16_t>();
+        for (int i = 0; i < t.tiles; i++) {
+            const int16_t* in = t.in + 4 * i * t.in_pixel;
+            int16_t* out = t.out + i * t.out_tile;
+            int c = 0;
+            for (; c + (int)N <= t.channels; c += (int)N) winograd_points<N>(t, in + c, out + c);
+            for (; c < t.channels; c++) winograd_points<1>(t, in + c, out + c);
+        }
     }
 }
 
@@ -509,25 +520,29 @@ QUOLL_INLINE void winograd_outputs(const I* in, I* out) {
     out[3] = d + a.template shift_left<2>() + (in[5] - in[4]);
 }
 
-void winograd_output(const int32_t* sums, size_t n, size_t width, int32_t* out) {
+QUOLL_INLINE void winograd_tile(const int32_t* sums, size_t n, size_t width, int32_t* out) {
     using I = s::veci<s::kLanes>;
+    I columns[6][4];  // [x][y]: A^T m
+    s::unroll<6>([&](auto x) QUOLL_INLINE_LAMBDA {
+        I m[6];
+        for (size_t y = 0; y < 6; y++) m[y] = I::load(sums + (6 * y + x()) * n);
+        winograd_outputs(m, columns[x]);
+    });
     const I inverse = I::set((int32_t)kInverseOf225);
-    for (size_t first = 0; first < n; first += width, out += 3 * width) {
-        for (size_t i = first; i < first + width; i += s::kLanes, out += s::kLanes) {
-            I columns[6][4];  // [x][y]: A^T m
-            s::unroll<6>([&](auto x) QUOLL_INLINE_LAMBDA {
-                I m[6];
-                for (size_t y = 0; y < 6; y++) m[y] = I::load(sums + i + (6 * y + x()) * n);
-                winograd_outputs(m, columns[x]);
-            });
-            s::unroll<4>([&](auto y) QUOLL_INLINE_LAMBDA {
-                I m[6], r[4];
-                for (int x = 0; x < 6; x++) m[x] = columns[x][y];
-                winograd_outputs(m, r);
-                for (size_t x = 0; x < 4; x++)
-                    (r[x] * inverse).template shift_right<2>().store(out + y() * 4 * n + x * width);
-            });
-        }
+    s::unroll<4>([&](auto y) QUOLL_INLINE_LAMBDA {
+        I m[6], r[4];
+        for (int x = 0; x < 6; x++) m[x] = columns[x][y];
+        winograd_outputs(m, r);
+        for (size_t x = 0; x < 4; x++)
+            (r[x] * inverse).template shift_right<2>().store(out + y() * 4 * n + x * width);
+    });
+}
+
+void winograd_output(const int32_t* sums, size_t n, size_t width, int32_t* out) {
+    if constexpr (kWordK == 2) {
+        for (size_t first = 0; first < n; first += width, out += 4 * width)
+            for (size_t i = 0; i < width; i += s::kLanes)
+                winograd_tile(sums + first + i, n, width, out + i);
     }
 }
 
