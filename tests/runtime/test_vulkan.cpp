@@ -325,7 +325,7 @@ void expect_large_product(int rows, int columns, int depth) {
 }
 
 // Products that fill a device several times, for each tile of conv_tiles.cpp that they may have
-// there: wide, tall, square, shallow; sizes that fill no tile.
+// there: wide, tall, shallow; sizes that fill no tile.
 TEST_F(Vulkan, large_products_on_matrix_units) {
     if (!get_gpu_info().support_cooperative_matrix()) GTEST_SKIP() << "no matrix units";
     const int sizes[][3] = {{1601, 768, 264},  {1601, 761, 257},  {33001, 64, 256},
