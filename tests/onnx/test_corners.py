@@ -128,3 +128,14 @@ def test_normalization_over_one_value(tmp_path):
     x = np.float32([[[[0.7]], [[-3.1]], [[0]]]])
     model = model_of([node('MeanVarianceNormalization', ['x'])], {'x': x}, {})
     np.testing.assert_array_equal(ours(model, {'x': x}, tmp_path), np.zeros_like(x))
+
+
+@pytest.mark.parametrize('output', ['x', 't'])
+def test_outputs_called_like_other_values(output, tmp_path, capfd):
+    """A node that fusion would take is looked at, too: two Transposes are none."""
+    nodes = [helper.make_node('Transpose', ['x'], ['t'], perm=[1, 0]), helper.make_node('Transpose', ['t'], [output], perm=[1, 0])]
+    path = tmp_path / 'm.onnx'
+    path.write_bytes(model_of(nodes, {'x': X}, {}).SerializeToString())
+    with pytest.raises(Exception):
+        convert(path, tmp_path)
+    assert f'its output {output} is made twice' in capfd.readouterr().err

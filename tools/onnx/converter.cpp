@@ -166,7 +166,6 @@ bool Converter::mark_outputs(const Node& node, bool bad) {
     return false;
 }
 
-// An output that is called like another value, "" if there is none.
 std::string Converter::made_twice(const Node& node) const {
     std::set<std::string> own;
     for (const std::string& name : node.outputs)

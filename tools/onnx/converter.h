@@ -168,6 +168,8 @@ public:
     // Converts a node as the newest opset means it; false, without a problem on the list, when that
     // is not possible.
     bool run_newest(const Node& node);
+    // An output that is called like another value, "" if there is none.
+    std::string made_twice(const Node& node) const;
 
     int opset(const std::string& domain) const;
     void set_opset(int version) { opsets_[""] = version; }
@@ -259,7 +261,6 @@ private:
     bool run_alternatives(const Node& node);
     std::string join_blobs(int choice, Value* (&made)[2], std::vector<Dim>* shape, Form* form);
     bool add_varying_output(const std::string& name, ElementType type, Value* v);
-    std::string made_twice(const Node& node) const;
     void fuse();
     void remove_unused();
     void insert_splits();

@@ -64,7 +64,7 @@ void Fusion::count_reads(const Node& node, int by) {
 bool Fusion::run(const Node& node) {
     if (!node.domain.empty() || !complete(node, c_.opset(""))) return false;
     const auto range = patterns().equal_range(node.op);
-    if (range.first == range.second) return false;
+    if (range.first == range.second || !c_.made_twice(node).empty()) return false;
     bool constant = true, scalars = false;
     for (const std::string& name : node.inputs) {
         const Value* v = name.empty() ? nullptr : c_.find_value(name);

@@ -97,9 +97,10 @@ const ElementInfo* element_info(int number) {
         {28, "float6e3m2", 6, DType::f32, true, {3, 2, 3, F::kFiniteOnly, true}},
     };
     const int kCount = (int)(sizeof(kTypes) / sizeof(kTypes[0]));
+    if (number < 1) return nullptr;
     // There are no rows for 8, 14 and 15.
     const int at = number - 1 - (number > 8 ? 1 : 0) - (number > 15 ? 2 : 0);
-    return at >= 0 && at < kCount && kTypes[at].number == number ? &kTypes[at] : nullptr;
+    return at < kCount && kTypes[at].number == number ? &kTypes[at] : nullptr;
 }
 
 }  // namespace quoll
