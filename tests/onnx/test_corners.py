@@ -7,7 +7,7 @@ onnx = pytest.importorskip('onnx')
 ort = pytest.importorskip('onnxruntime')
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
-from onnx_run import convert, run  # noqa: E402
+from onnx_run import Failure, convert, run  # noqa: E402
 
 ort.set_default_logger_severity(4)
 ML = 'ai.onnx.ml'
@@ -130,12 +130,11 @@ def test_normalization_over_one_value(tmp_path):
     np.testing.assert_array_equal(ours(model, {'x': x}, tmp_path), np.zeros_like(x))
 
 
-@pytest.mark.parametrize('output', ['x', 't'])
-def test_outputs_called_like_other_values(output, tmp_path, capfd):
+def test_output_called_like_an_input(tmp_path):
     """A node that fusion would take is looked at, too: two Transposes are none."""
-    nodes = [helper.make_node('Transpose', ['x'], ['t'], perm=[1, 0]), helper.make_node('Transpose', ['t'], [output], perm=[1, 0])]
+    nodes = [helper.make_node('Transpose', ['x'], ['t'], perm=[1, 0]), helper.make_node('Transpose', ['t'], ['x'], perm=[1, 0]),
+             helper.make_node('Neg', ['x'], ['y'])]
     path = tmp_path / 'm.onnx'
     path.write_bytes(model_of(nodes, {'x': X}, {}).SerializeToString())
-    with pytest.raises(Exception):
+    with pytest.raises(Failure, match='its output x is made twice'):
         convert(path, tmp_path)
-    assert f'its output {output} is made twice' in capfd.readouterr().err
