@@ -6,6 +6,7 @@
 #include <quoll/image.h>
 #include <quoll/net.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <algorithm>
 #include <vector>
@@ -70,8 +71,12 @@ std::vector<Box> suppress(std::vector<Box> boxes, float limit) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    const char* const usage = "usage: detector MODEL.param MODEL.bin PHOTO [OUT.png]\n";
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) return fputs(usage, stdout) < 0;
+    if (argc == 2 && strcmp(argv[1], "--version") == 0)
+        return printf("quoll %s\n", QUOLL_VERSION_STRING) < 0;
     if (argc != 4 && argc != 5) {
-        fprintf(stderr, "usage: detector MODEL.param MODEL.bin PHOTO [OUT.png]\n");
+        fputs(usage, stderr);
         return 2;
     }
     quoll::Net net;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "layer/common/channels.h"
 #include "layer/common/extremes.h"
@@ -126,7 +127,8 @@ void join_elements(int operation, size_t pack, const float* in, float* out, size
         if (pack == 16) return join_lanes<16>(f, in, out, n);
         if (pack == 8) return join_lanes<8>(f, in, out, n);
         if (pack == 4) return join_lanes<4>(f, in, out, n);
-        std::copy_n(in, n, out);
+        for (size_t i = 0; i < n; i++, in += pack)
+            out[i] = std::accumulate(in + 1, in + pack, *in, f);
     };
     if (operation == Reduction::kMax)
         return each([](float a, float b) { return (b > a) | (b != b) ? b : a; });
