@@ -1,11 +1,13 @@
 // bench_llm: tokens a second of a language model whose graph keeps its keys and values outside.
 //
-//   bench_llm [--prompt N] [--tokens N] [run options] DECODER.param [DECODER.bin] [--head HEAD.param [HEAD.bin]]
+//   bench_llm [--prompt N] [--tokens N] [run options] DECODER.param [DECODER.bin] [--head
+//   HEAD.param [HEAD.bin]]
 //
 // The graphs are as pnnx writes them for ncnn: in0 rows of embeddings (tokens, hidden), in1 the
-// mask (tokens, tokens so far), in2 and in3 cosines and sines of the positions (tokens, rotated / 2),
-// cache_k0, cache_v0, ... and out_cache_k0, ... what SDPA keeps. The head makes scores of all words
-// from the last row of out0. Without a .bin weights are random; enginequantize --kind block4x32
+// mask (tokens, tokens so far), in2 and in3 cosines and sines of the positions (tokens, rotated /
+// 2), cache_k0, cache_v0, ... and out_cache_k0, ... what SDPA keeps. The head makes scores of all
+// words from the last row of out0. Without a .bin weights are random; enginequantize --kind
+// block4x32
 // --rounding nearest makes weights of four bits of those that --save-weights wrote.
 // Per round: one run over the prompt, then one for each token, and tokens a second of both, the
 // head included; with --cpu-time by the processor time of all threads.
@@ -19,8 +21,9 @@
 
 #include "common/cli.h"
 #include "common/run_options.h"
-#include "layer/common/schema.h"
 #include "graph/model.h"
+#include "layer/common/schema.h"
+#include "quoll/command.h"
 #include "quoll/net.h"
 #include "random_weights.h"
 
@@ -87,7 +90,8 @@ public:
         // A head's values lie in pairs; those that are not rotated have no cosine.
         half_ = first_param(net_, "Reshape", 0) / 2;
         if (hidden_ < 1 || half_ < 1 || caches_.empty()) {
-            fprintf(stderr, "bench_llm: %s: expected RMSNorm, Reshape to heads and SDPA with caches\n",
+            fprintf(stderr,
+                    "bench_llm: %s: expected RMSNorm, Reshape to heads and SDPA with caches\n",
                     a.decoder[0].c_str());
             return kError;
         }
@@ -95,6 +99,7 @@ public:
     }
     void forget() {
         kept_.assign(caches_.size(), Mat());
+        kept_gpu_.assign(caches_.size(), VkMat());
         past_ = 0;
     }
     // The next positions; *last: the last one's row of out0.
@@ -114,21 +119,40 @@ public:
         QUOLL_RETURN_IF_ERROR(ex.input("in1", mask));
         QUOLL_RETURN_IF_ERROR(ex.input("in2", angles[0]));
         QUOLL_RETURN_IF_ERROR(ex.input("in3", angles[1]));
-        for (size_t i = 0; past_ > 0 && i < caches_.size(); i++)
-            QUOLL_RETURN_IF_ERROR(ex.input(caches_[i].c_str() + 4, kept_[i]));
         Mat out;
-        QUOLL_RETURN_IF_ERROR(ex.extract("out0", out));
-        for (size_t i = 0; i < caches_.size(); i++)
-            QUOLL_RETURN_IF_ERROR(ex.extract(caches_[i].c_str(), kept_[i]));
+        QUOLL_RETURN_IF_ERROR(net_.opt.use_vulkan_compute ? extract_on_device(ex, &out)
+                                                          : extract(ex, &out));
         past_ += tokens;
         *last = out.row_range(tokens - 1, 1).clone();
         return last->empty() ? kOutOfMemory : kOk;
     }
 
 private:
+    int extract(Extractor& ex, Mat* out) {
+        for (size_t i = 0; past_ > 0 && i < caches_.size(); i++)
+            QUOLL_RETURN_IF_ERROR(ex.input(caches_[i].c_str() + 4, kept_[i]));
+        QUOLL_RETURN_IF_ERROR(ex.extract("out0", *out));
+        for (size_t i = 0; i < caches_.size(); i++)
+            QUOLL_RETURN_IF_ERROR(ex.extract(caches_[i].c_str(), kept_[i]));
+        return kOk;
+    }
+    // Keys and values stay in the device's memory.
+    int extract_on_device(Extractor& ex, Mat* out) {
+        VkCompute commands(net_.vulkan_device());
+        VkMat rows;
+        for (size_t i = 0; past_ > 0 && i < caches_.size(); i++)
+            QUOLL_RETURN_IF_ERROR(ex.input(caches_[i].c_str() + 4, kept_gpu_[i]));
+        QUOLL_RETURN_IF_ERROR(ex.extract("out0", rows, commands));
+        QUOLL_RETURN_IF_ERROR(commands.record_download(rows, *out, net_.opt));
+        for (size_t i = 0; i < caches_.size(); i++)
+            QUOLL_RETURN_IF_ERROR(ex.extract(caches_[i].c_str(), kept_gpu_[i], commands));
+        return commands.submit_and_wait();
+    }
+
     Net net_;
     std::vector<std::string> caches_;
     std::vector<Mat> kept_;
+    std::vector<VkMat> kept_gpu_;
     int hidden_ = 0, half_ = 0, past_ = 0;
     uint64_t state_ = 1;
 };
@@ -190,7 +214,8 @@ int main(int argc, char** argv) {
     line.option("--prompt", a.prompt, "tokens of the prompt").between(1, 1 << 16);
     line.option("--tokens", a.tokens, "tokens made one by one").between(1, 1 << 16);
     line.option("--rounds", a.rounds, "of both; the best counts").between(1, 1000);
-    line.option("--save-weights", a.save_weights, "folder that gets the random weights as NAME.param.bin");
+    line.option("--save-weights", a.save_weights,
+                "folder that gets the random weights as NAME.param.bin");
     line.flag("--cpu-time", a.cpu_time, "by the processor time of all threads");
     a.run.add_to(&line);
     int exit_code = 0;

@@ -44,6 +44,7 @@ networks() {
 run layers "$bin/tests/layer_tests" '--gtest_filter=*.vulkan'
 run test_vulkan "$bin/tests/test_vulkan"
 run test_vulkan_api "$bin/tests/test_vulkan_api"
+run test_vulkan_caches "$bin/tests/test_vulkan_caches"
 run test_vulkan_memory env QUOLL_VULKAN_RUNS=100000 "$bin/tests/test_vulkan_memory"
 [ ! -x "$bin/tests/test_vulkan_layers" ] || run test_vulkan_layers "$bin/tests/test_vulkan_layers"
 if [ -n "${QUOLL_DATA:-}" ] && [ -x build/venv/bin/python ]; then

@@ -20,14 +20,16 @@ struct RegionValue {
     // Of all items; dtype is what the blob is stored as on the host: f16 or bf16 where the net
     // stores floats so, whatever the back end keeps itself.
     Shape shape;
-    // The step that makes it, -1 for those that are uploaded, and the last one that reads it: the
-    // number of steps for those that are downloaded.
+    // The step that makes it, -1 for those that come from outside, and the last one that reads it:
+    // the number of steps for those that are downloaded.
     int made = -1, last_read = -1;
     bool is_downloaded = false;
     // The value of a MemoryData (its dtype may be another), for back ends that keep those; as long
     // as the Net has its model.
     const Mat* constant = nullptr;
-    bool is_uploaded() const { return made < 0 && !constant; }
+    // No values, such as the cache of a decoder's first run: known by its shape alone.
+    bool is_empty() const { return shape.total() == 0; }
+    bool is_uploaded() const { return made < 0 && !constant && !is_empty(); }
 };
 
 struct RegionStep {
@@ -80,8 +82,8 @@ public:
     // All that prepare() took, when the net is cleared. What was compiled before keeps what it
     // needs.
     virtual void release() = 0;
-    // Whether it computes a layer that was prepared, for blobs of these sizes (as in RegionValue).
-    // Answers may differ from the CPU's by rounding only.
+    // Whether it computes a layer that was prepared, for blobs of these sizes (as in RegionValue);
+    // an input may be empty. Answers may differ from the CPU's by rounding only.
     virtual bool supports(const Layer& layer, const std::vector<Shape>& inputs,
                           const std::vector<Shape>& outputs) const = 0;
     // Whether compile() takes RegionValue::constant; else constants are uploaded with each run.

@@ -384,13 +384,13 @@ void ExecutionPlan::Compiler::set_outputs(const Layer& layer, const std::vector<
     }
 }
 
-// False if some blob is not there, empty, or of a size that is not known.
+// False if some blob is not there, or of a size that is not known. Those that are made have values.
 bool ExecutionPlan::Compiler::stored_shapes(const std::vector<int>& blobs, State known_by,
                                             std::vector<Shape>* shapes) {
     for (int id : blobs) {
         const Known& known = known_[id];
-        if (known.state < known_by || known.state == kUnknown || known.shape.total() == 0)
-            return false;
+        if (known.state < known_by || known.state == kUnknown) return false;
+        if (known_by == kKnown && known.shape.total() == 0) return false;
         shapes->push_back(known.shape);
         shapes->back().dtype = known.dtype;
     }

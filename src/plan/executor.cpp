@@ -306,10 +306,11 @@ int Executor::run_on_device(const Layer&) { return kError; }
 // A blob may be other than the plan was made for: of another size than a rule said, f32 because
 // f16 cannot hold its values.
 bool Executor::are_as_planned(const PlannedRegion& region) const {
-    for (const RegionValue& v : region.region.values)
-        if (v.is_uploaded() && ((blobs[v.blob].empty() && !device_blobs.count(v.blob)) ||
-                                blobs[v.blob].logical_shape() != v.shape))
-            return false;
+    for (const RegionValue& v : region.region.values) {
+        const bool empty = blobs[v.blob].empty() && !device_blobs.count(v.blob);
+        if (v.is_uploaded() && (empty || blobs[v.blob].logical_shape() != v.shape)) return false;
+        if (v.is_empty() && !empty) return false;
+    }
     return true;
 }
 

@@ -187,7 +187,7 @@ bool RecordingBackend::supports(const Layer& layer, const std::vector<Shape>& in
                                 const std::vector<Shape>&) const {
     if (!prepared_.count(&layer) || as<MemoryData>(&layer)) return false;
     for (const Shape& s : inputs)
-        if (s.n != 1 && !layer.support_batch) return false;
+        if (s.total() == 0 || (s.n != 1 && !layer.support_batch)) return false;
     uint32_t hash = seed_ * 2654435761u + 12345;
     for (char ch : layer.name + layer.type) hash = hash * 31 + (unsigned char)ch;
     return std::minstd_rand(hash | 1)() % 1000 < share_ * 1000;

@@ -85,13 +85,17 @@ public:
         return items_fit(in, out[0].n) && out[0].n <= 65535 &&
                AttentionCall::fits(in[0].h, in[0].c, in[0].w, in[2].w);
     }
+    bool takes_empty(size_t index) const override {
+        return layer_.kv_cache && index >= first_cache();
+    }
     int record(Recorder& r, const Values& in, const Values& out) const override {
         const Value *key = &in[1], *value = &in[2];
         if (layer_.kv_cache) {
-            const size_t cache = layer_.attn_mask ? 4 : 3;
             for (size_t i = 0; i < 2; i++) {
-                copy_rows(r, in[cache + i], out[1 + i], 0);
-                copy_rows(r, in[1 + i], out[1 + i], in[cache + i].shape.h);
+                const Value& past = in[first_cache() + i];
+                const bool empty = past.shape.total() == 0;
+                if (!empty) copy_rows(r, past, out[1 + i], 0);
+                copy_rows(r, in[1 + i], out[1 + i], empty ? 0 : past.shape.h);
             }
             key = &out[1], value = &out[2];
         }
@@ -108,6 +112,7 @@ public:
     }
 
 private:
+    size_t first_cache() const { return layer_.attn_mask ? 4 : 3; }
     static HeadSteps heads_of(const Value& value) {
         const uint32_t w = value.shape.w;
         return {&value, w, 1, w * (uint32_t)value.shape.h};
@@ -143,6 +148,10 @@ public:
         return items_fit(in, out[0].n) && layer_.sizes(in, &s) == kOk &&
                MatrixProduct::fits(s.src, out[0].n) && MatrixProduct::fits(s.dst, out[0].n) &&
                AttentionCall::fits(s.src, layer_.num_heads, each, each);
+    }
+    // The cache alone: its inputs are the last two.
+    bool takes_empty(size_t index) const override {
+        return layer_.kv_cache && index + 2 >= layer_.bottoms.size();
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
         return record_fused(r, in, out, Fused());

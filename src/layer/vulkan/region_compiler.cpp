@@ -46,6 +46,7 @@ int RegionCompiler::compile() {
         if (value.constant)
             QUOLL_RETURN_IF_ERROR(
                 recorder_.keep(*value.constant, device_shape(value), layouts_[i], &values_[i]));
+        values_[i].shape = device_shape(value);
         if (!value.is_uploaded()) continue;
         make_output((int)i);
         uploads_.push_back(recorder_.upload(values_[i], region_.values[i].shape.dtype));
@@ -60,7 +61,8 @@ int RegionCompiler::compile() {
 
 // As the first layer that reads it takes it.
 Layout RegionCompiler::upload_layout(int value) const {
-    if (!can_be_channels_last(region_.values[value].shape)) return Layout::kPlanar;
+    const RegionValue& v = region_.values[value];
+    if (v.is_empty() || !can_be_channels_last(v.shape)) return Layout::kPlanar;
     for (size_t i = 0; i < region_.steps.size(); i++) {
         const RegionStep& step = region_.steps[i];
         const auto at = std::find(step.inputs.begin(), step.inputs.end(), value);

@@ -65,8 +65,8 @@ void VulkanBackend::release() {
     weights_ = std::make_shared<WeightStore>(*device_, kFirstWeights);
 }
 
-bool VulkanBackend::fits(const Shape& s) const {
-    if (s.dims < 1 || s.total() == 0) return false;
+bool VulkanBackend::fits(const Shape& s, bool integers) const {
+    if (s.dims < 1 || s.total() == 0 || (is_integer(s.dtype) && !integers)) return false;
     const size_t last = can_be_channels_last(s) ? stored_scalars(s, Layout::kChannelsLast) : 0;
     const size_t most = std::max(last, stored_scalars(s, Layout::kPlanar));
     // f32, as the staging buffers may be.
@@ -78,9 +78,12 @@ bool VulkanBackend::supports(const Layer& layer, const std::vector<Shape>& input
     const auto found = layers_.find(&layer);
     if (found == layers_.end() || inputs.empty() || outputs.empty()) return false;
     const bool integers = found->second->takes_integers();
-    for (const std::vector<Shape>* shapes : {&inputs, &outputs})
-        for (const Shape& shape : *shapes)
-            if (!fits(shape) || (is_integer(shape.dtype) && !integers)) return false;
+    for (size_t i = 0; i < inputs.size(); i++) {
+        const bool absent = inputs[i].total() == 0 && found->second->takes_empty(i);
+        if (!absent && !fits(inputs[i], integers)) return false;
+    }
+    for (const Shape& shape : outputs)
+        if (!fits(shape, integers)) return false;
     return found->second->supports(as_f32(inputs), as_f32(outputs));
 }
 

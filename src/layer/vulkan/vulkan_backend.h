@@ -34,7 +34,7 @@ public:
 
 private:
     VulkanBackend(std::shared_ptr<GpuDevice> device, Storage storage);
-    bool fits(const Shape& shape) const;
+    bool fits(const Shape& shape, bool integers) const;
     std::shared_ptr<VulkanRegion> compile_once(const Region& region, const Option& opt) const;
     // Times all forms that the products of a region may have, and notes the best.
     int tune(const Region& region, Option opt) const;

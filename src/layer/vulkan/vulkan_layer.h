@@ -62,6 +62,9 @@ public:
     // says so, s32, s8 and u8.
     virtual bool supports(const Shapes& in, const Shapes& out) const = 0;
     virtual bool takes_integers() const { return false; }
+    // Whether input `index` may be a blob without values, of no memory, which record() does not
+    // read.
+    virtual bool takes_empty(size_t index) const;
     // `in`: the layouts that the inputs have; to be changed to those that record() takes. `out`:
     // one for each output, planar; to be changed to those that it makes. By default planar alone.
     virtual void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,

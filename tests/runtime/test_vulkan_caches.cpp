@@ -1,0 +1,159 @@
+// A decoder whose keys and values stay on the device from token to token. Skipped where there is no
+// device.
+#include <math.h>
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "quoll/command.h"
+#include "quoll/gpu.h"
+#include "quoll/net.h"
+#include "random_weights.h"
+
+namespace quoll {
+namespace {
+
+const int kHidden = 32, kBlocks = 2, kPrompt = 5, kSteps = 4;
+
+std::string product(const std::string& name, const std::string& in) {
+    return "Gemm " + name + " 1 1 " + in + " " + name + " 10=4 3=1 5=1 6=1 8=32 9=32\n";
+}
+// Rows to two heads of 16 values.
+std::string heads(const std::string& name) {
+    return "Reshape r" + name + " 1 1 " + name + " r" + name + " 0=16 1=2 2=-1\nPermute p" + name +
+           " 1 1 r" + name + " p" + name + " 0=2\n";
+}
+
+// Blocks as pnnx writes them for ncnn: attention with a cache behind three products, a fourth one,
+// and the sum with the block's input.
+std::string decoder() {
+    std::string text = "Input in0 0 1 in0\nInput in1 0 1 in1\nSplit masks 1 2 in1 m0 m1\n";
+    text += "Input kv 0 4 cache_k0 cache_v0 cache_k1 cache_v1\n";
+    std::string in = "in0";
+    for (int block = 0; block < kBlocks; block++) {
+        const std::string n = std::to_string(block), x = "x" + n;
+        text += "Split s" + n + " 1 4 " + in + " " + x + "q " + x + "k " + x + "v " + x + "r\n";
+        for (const char* part : {"q", "k", "v"}) {
+            text += product(part + n, x + part);
+            text += heads(part + n);
+        }
+        text += "SDPA a" + n + " 6 3 pq" + n + " pk" + n + " pv" + n + " m" + n + " cache_k" + n +
+                " cache_v" + n + " y" + n + " out_cache_k" + n + " out_cache_v" + n +
+                " 5=1 6=0.25 7=1\n";
+        text += "Permute py" + n + " 1 1 y" + n + " py" + n + " 0=2\n";
+        text += "Reshape ry" + n + " 1 1 py" + n + " ry" + n + " 0=32 1=-1\n";
+        text += product("o" + n, "ry" + n);
+        in = block + 1 < kBlocks ? "z" + n : "out0";
+        text += "BinaryOp sum" + n + " 2 1 o" + n + " " + x + "r " + in + " 0=0\n";
+    }
+    const size_t layers = 4 + kBlocks * 15;
+    return "7767517\n" + std::to_string(layers) + " 99\n" + text;
+}
+
+std::vector<std::string> caches() { return {"cache_k0", "cache_v0", "cache_k1", "cache_v1"}; }
+
+struct Step {
+    Mat in, mask;
+    // `tokens` rows behind `past` ones.
+    Step(int past, int tokens) : in(kHidden, tokens), mask(past + tokens, tokens) {
+        for (int t = 0; t < tokens; t++) {
+            for (int i = 0; i < kHidden; i++) in.row(t)[i] = sinf((float)((past + t) * 7 + i * 3));
+            for (int i = 0; i < mask.w; i++) mask.row(t)[i] = i <= past + t ? 0.f : -1e38f;
+        }
+    }
+};
+
+int load(Net* net, bool gpu, bool half) {
+    net->opt.num_threads = 1;
+    net->opt.use_vulkan_compute = gpu;
+    net->opt.use_fp16_storage = gpu && half;
+    const int status = net->load_param_mem(decoder().c_str());
+    return status == 0 ? net->load_model(RandomWeights()) : status;
+}
+
+// Keys and values are Mats, or VkMats that no copy brings to the host.
+template <class Blob, class Extract>
+int run(const Net& net, const Step& step, std::vector<Blob>* kept, const Extract& extract) {
+    Extractor ex = net.create_extractor();
+    int status = ex.input("in0", step.in) || ex.input("in1", step.mask);
+    for (size_t i = 0; status == 0 && i < kept->size(); i++)
+        status = ex.input(caches()[i].c_str(), (*kept)[i]);
+    kept->resize(caches().size());
+    return status ? status : extract(ex);
+}
+
+int run_on_host(const Net& net, const Step& step, std::vector<Mat>* kept, Mat* out) {
+    return run(net, step, kept, [&](Extractor& ex) {
+        int status = ex.extract("out0", *out);
+        for (size_t i = 0; status == 0 && i < kept->size(); i++)
+            status = ex.extract(("out_" + caches()[i]).c_str(), (*kept)[i]);
+        return status;
+    });
+}
+
+class CountingStaging : public VkStagingAllocator {
+public:
+    explicit CountingStaging(const VulkanDevice* device) : VkStagingAllocator(device) {}
+    VkBufferMemory* fastMalloc(size_t size) override {
+        bytes += size;
+        return VkStagingAllocator::fastMalloc(size);
+    }
+    size_t bytes = 0;
+};
+
+int run_on_device(const Net& net, const Step& step, CountingStaging* staging,
+                  std::vector<VkMat>* kept, Mat* out) {
+    VkCompute cmd(net.vulkan_device());
+    return run(net, step, kept, [&](Extractor& ex) {
+        ex.set_staging_vkallocator(staging);
+        Option opt = net.opt;
+        opt.staging_vkallocator = staging;
+        VkMat last;
+        int status = ex.extract("out0", last, cmd) || cmd.record_download(last, *out, opt);
+        for (size_t i = 0; status == 0 && i < kept->size(); i++)
+            status = ex.extract(("out_" + caches()[i]).c_str(), (*kept)[i], cmd);
+        return status ? status : cmd.submit_and_wait();
+    });
+}
+
+double difference(const Mat& a, const Mat& b) {
+    double range = 0, most = 0;
+    for (int y = 0; y < b.h; y++)
+        for (int x = 0; x < b.w; x++) {
+            range = std::max(range, (double)fabsf(b.row(y)[x]));
+            most = std::max(most, (double)fabsf(a.row(y)[x] - b.row(y)[x]));
+        }
+    return a.logical_shape() == b.logical_shape() && range > 0 ? most / range : INFINITY;
+}
+
+void decode(bool half) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    Net cpu, gpu;
+    ASSERT_EQ(0, load(&cpu, false, half));
+    ASSERT_EQ(0, load(&gpu, true, half));
+    CountingStaging staging(gpu.vulkan_device());
+    std::vector<Mat> kept;
+    std::vector<VkMat> kept_gpu;
+    int past = 0;
+    for (int i = 0; i <= kSteps; i++) {
+        const Step step(past, i == 0 ? kPrompt : 1);
+        Mat want, got;
+        staging.bytes = 0;
+        ASSERT_EQ(0, run_on_host(cpu, step, &kept, &want));
+        ASSERT_EQ(0, run_on_device(gpu, step, &staging, &kept_gpu, &got));
+        EXPECT_LT(difference(got, want), half ? 5e-3 : 1e-5) << "step " << i;
+        past += step.in.h;
+        EXPECT_EQ(past, kept_gpu[0].h);
+        // The rows, the mask, the answer.
+        const size_t values = 2 * step.in.total() + step.mask.total();
+        EXPECT_LE(staging.bytes, values * sizeof(float)) << "step " << i;
+    }
+}
+
+TEST(VulkanCaches, stay_on_the_device) { decode(false); }
+TEST(VulkanCaches, stay_on_the_device_f16) { decode(true); }
+
+}  // namespace
+}  // namespace quoll
