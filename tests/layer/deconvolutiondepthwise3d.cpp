@@ -20,4 +20,31 @@ TEST(DeconvolutionDepthWise3D, by_hand) {
     EXPECT_EQ(nullptr, make_layer("DeconvolutionDepthWise3D", "0=3 1=1 6=3 7=2", {Mat(3)}));
 }
 
+namespace {
+class LimitedAllocator : public Allocator {
+public:
+    void* fastMalloc(size_t size) override { return size > 16 << 20 ? nullptr : fast_malloc(size); }
+    void fastFree(void* ptr) override { fast_free(ptr); }
+};
+}  // namespace
+
+// With its border the input has 200 MB, the output that the params ask for 80 values a channel.
+TEST(DeconvolutionDepthWise3D, dilated_kernels_take_no_memory_beyond_that_of_the_blobs) {
+    LimitedAllocator allocator;
+    Option opt;
+    opt.blob_allocator = opt.workspace_allocator = &allocator;
+    Mat weight(5508), x(6, 5, 17);
+    weight.fill(0.5f), x.fill(1.f);
+    const char* const params = "0=2 1=9 2=16 6=5508 11=2 15=2 19=8 25=2 26=5 27=8";
+    std::vector<Mat> answers[2];
+    for (bool reference : {true, false}) {
+        const LayerPtr layer =
+            make_layer("DeconvolutionDepthWise3D", params, {weight}, 1, 1, reference);
+        ASSERT_TRUE(layer != nullptr);
+        answers[reference] = run_layer(*layer, {x}, opt);
+        ASSERT_EQ(1u, answers[reference].size()) << reference;
+    }
+    EXPECT_TRUE(nearly_equal(answers[0][0], answers[1][0], Tolerance()));
+}
+
 }  // namespace quoll

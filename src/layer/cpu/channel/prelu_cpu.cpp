@@ -11,6 +11,7 @@ PReLUCpu::PReLUCpu() : kernels_(&host_kernel_set()) {
 
 int PReLUCpu::forward_inplace(Mat& blob, const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
+    if (blob.dtype == DType::s8) return PReLU::forward_inplace(blob, opt);
     apply_to_channels(kernels_->channel->prelu, blob, slope_data, nullptr, num_slope == 1, opt);
     return kOk;
 }

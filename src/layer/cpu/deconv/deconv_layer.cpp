@@ -32,16 +32,17 @@ struct PhaseAxis {
     int64_t low, high;  // zeros that the input needs before and after
 };
 
-// The shifts reach far beyond an input with wide kernels, most of which the pads cut off.
+// The shifts reach far beyond an input with wide kernels, most of which the pads cut off: the input
+// with its border may take a few times the memory of input and output, or a megabyte.
 bool sensible(const ConvGeometry& g) {
-    double padded = 1, in = 1, out = 1;
+    double padded = g.num_input, in = g.num_input, out = g.num_output;
     for (const WindowAxis* axis : {&g.x, &g.y, &g.z}) {
         const PhaseAxis a(*axis);
         if (a.low + a.high >= INT_MAX / 2) return false;
         padded *= (double)(a.low + axis->in + a.high);
         in *= axis->in, out *= axis->out;
     }
-    return padded < 16 * (in + out + (1 << 14));
+    return padded < 8 * (in + out) + (1 << 18);
 }
 
 // `count` values of T of temporary memory.
