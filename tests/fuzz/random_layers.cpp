@@ -1,7 +1,8 @@
 // Layers by themselves with params that their schemas let us make up: each operator of the
 // registry, on small inputs of any rank. Whatever the reference answers, the fast form has to
-// answer, with fusion and without, in any number of threads: an error as an error, sizes as sizes,
-// values as values as far as rounding explains them.
+// answer, with fusion and without, in any number of threads, from inputs packed by any elempack,
+// and with half floats: an error as an error, sizes as sizes, values as values as far as rounding
+// explains them.
 //   random_layers [--counts] FIRST COUNT [OPERATOR]
 // --counts: how many cases of each operator the reference answered.
 // Case n is the same one in every run. A crash or an answer that takes too long prints its case.
@@ -13,14 +14,15 @@
 
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "fitting_inputs.h"
 #include "harness.h"
 #include "layer/common/schema.h"
 #include "quoll/datawriter.h"
 #include "quoll/layer.h"
+#include "random.h"
 
 namespace {
 
@@ -31,35 +33,13 @@ const unsigned kMostSeconds = 20;
 const size_t kMostMemory = 128 << 20;
 const double kMostWeights = 1 << 16;
 const int kMostDraws = 100;
-
-class Random {
-public:
-    explicit Random(unsigned seed) : engine_(seed) { new_sizes(); }
-    int number(int low, int high) { return low + (int)(engine_() % ((unsigned)(high - low) + 1)); }
-    bool one_in(int n) { return number(1, n) == 1; }
-    float real(float low, float high) {
-        return low + (high - low) * ((float)(engine_() >> 8) / (float)(1 << 24));
-    }
-    // Of an axis, or what stands for one in params: a few turn up again and again, so that they
-    // often agree.
-    int size(int most) {
-        const int usual = sizes_[number(0, 2)];
-        return usual <= most && !one_in(3) ? usual : number(1, most);
-    }
-    void new_sizes() {
-        for (int& s : sizes_) s = number(1, 9);
-    }
-
-private:
-    int sizes_[3];
-    std::mt19937 engine_;
-};
+const uint32_t kShort = 0xffff0000;  // of a float's bits: sign, exponent and 8 binary digits
 
 // Params in the ranges of the schema, many of them as they are by default, few of them odd. Numbers
 // of weights and channels mostly are what fits the input.
 class DrawParams : public ParamVisitor {
 public:
-    DrawParams(Random* random, const Mat& input)
+    DrawParams(Random* random, const Shape& input)
         : random_(*random), input_(input), change_one_in_(random->number(2, 6)) {}
     ParamDict params;
 
@@ -173,7 +153,7 @@ private:
         return random_.real(low, fmaxf(low, high));
     }
     Random& random_;
-    const Mat input_;
+    const Shape input_;
     const int change_one_in_;
     int weights_id_ = -1;
     std::map<std::string, int> values_;
@@ -182,30 +162,37 @@ private:
 // The weights that a layer asks for, as a file has them.
 class DrawWeights : public WeightVisitor {
 public:
-    explicit DrawWeights(Random* random) : random_(*random) {}
+    // int8: the layer's weights, biases aside, are to be bytes. short_ones: they have 8 binary
+    // digits, which half floats of either kind hold.
+    DrawWeights(Random* random, bool int8, bool short_ones)
+        : random_(*random), int8_(int8), short_ones_(short_ones) {}
     std::vector<uint32_t> words;
     bool too_many = false;
 
-    void operator()(bool present, const char*, Mat&, WeightSize size, WeightKind kind,
-                    const char*) override {
+    void operator()(bool present, const char* name, Mat&, WeightSize size, WeightKind kind,
+                    const char* doc) override {
         if (!present) return;
         const double count = (double)size.w * size.h * size.d * size.c;
         too_many = too_many || !(count > 0 && count < kMostWeights);
         if (too_many) return;
-        if (kind == WeightKind::kTagged) words.push_back(0);
-        const bool bytes = kind == WeightKind::kInt8;
+        const bool named = strncmp(doc, "int8", 4) == 0 || (int8_ && !strstr(name, "bias"));
+        const bool tagged = kind == WeightKind::kTagged;
+        const bool bytes = kind == WeightKind::kInt8 || (tagged && named);
+        if (tagged) words.push_back(bytes ? kTagOfInt8 : 0);
         for (size_t i = 0; i < (bytes ? ((size_t)count + 3) / 4 : (size_t)count); i++) {
             uint32_t word = 0;
             const float value = random_.real(-1.f, 1.f);
             for (int k = 0; bytes && k < 4; k++)
                 word = word << 8 | (uint32_t)random_.number(0, 255);
             if (!bytes) memcpy(&word, &value, 4);
-            words.push_back(word);
+            words.push_back(short_ones_ && !bytes ? word & kShort : word);
         }
     }
 
 private:
+    static const uint32_t kTagOfInt8 = 0x000d4b38;
     Random& random_;
+    const bool int8_, short_ones_;
 };
 
 struct Case {
@@ -213,6 +200,8 @@ struct Case {
     std::vector<uint32_t> weights;
     std::vector<Mat> inputs;
     int outputs = 1;
+    int pack = 1;             // of inputs that it divides
+    bool short_ones = false;  // half floats hold inputs and weights
 };
 
 // f(values, how many) for each channel of each item.
@@ -249,8 +238,7 @@ Shape draw_like(Random* random, const Shape& first, int whole_one_in) {
     return s;
 }
 
-Mat draw_input(Random* random, Shape s, bool batch) {
-    if (batch) s.n = 2;
+Mat draw_input(Random* random, const Shape& s) {
     Mat m(s);
     const int low = random->one_in(2) ? 0 : random->number(-3, 0), high = random->number(0, 4);
     static const float kOdd[] = {NAN, INFINITY, -INFINITY, -0.f};
@@ -270,6 +258,29 @@ Mat draw_input(Random* random, Shape s, bool batch) {
     return m;
 }
 
+// Cuts off the digits that half floats do not hold.
+void shorten(Mat* m) {
+    if (m->dtype != DType::f32) return;
+    for_each_plane(*m, [](void* plane, int values) {
+        for (int i = 0; i < values; i++) {
+            uint32_t bits;
+            memcpy(&bits, (const float*)plane + i, 4);
+            bits &= kShort;
+            if (!isnan(((const float*)plane)[i])) memcpy((float*)plane + i, &bits, 4);
+        }
+    });
+}
+
+// Often one that divides the first input's outermost axis.
+int draw_pack(Random* random, const Mat& first) {
+    static const int kPacks[] = {2, 3, 4, 5, 8, 16};
+    if (random->one_in(2)) return 1;
+    std::vector<int> fitting;
+    for (int pack : kPacks)
+        if (first.logical_shape().size(0) % pack == 0) fitting.push_back(pack);
+    return fitting.empty() ? 1 : fitting[(size_t)random->number(0, (int)fitting.size() - 1)];
+}
+
 std::string input_line(size_t i, const Mat& m) {
     std::string line = "Input in" + std::to_string(i) + " 0 1 x" + std::to_string(i);
     const Shape s = m.logical_shape();
@@ -287,35 +298,73 @@ int number_of_inputs(Random* random) {
 
 enum class Drawn { kRefused, kWrongSizes, kFits };
 
-// Whether the operator takes the params, without asking for too much, and then the inputs' sizes.
-Drawn draw(const std::string& type, Random* random, Case* c) {
-    const std::unique_ptr<Layer> op(create_layer_reference(type.c_str()));
+// Inputs and params: those of operators with rules of their own, or what the schema and chance
+// give.
+ParamDict draw_inputs(const std::string& type, Layer* op, Random* random, Case* c) {
     const bool one = op->one_blob_only;
     const int inputs = one ? 1 : number_of_inputs(random);
     c->outputs = one || !random->one_in(4) ? 1 : random->number(2, 3);
     const bool batch = random->one_in(6);
     const int whole_one_in = random->one_in(3) ? 2 : 12;
-    for (int i = 0; i < inputs; i++) {
-        const Shape s = i == 0 ? draw_shape(random, whole_one_in)
-                               : draw_like(random, c->inputs[0].logical_shape(), whole_one_in);
-        c->inputs.push_back(draw_input(random, s, batch));
-    }
-    DrawParams params(random, inputs ? c->inputs[0] : Mat(1));
+    std::vector<Wanted> wanted;
+    for (int i = 0; i < inputs; i++)
+        wanted.push_back({i == 0 ? draw_shape(random, whole_one_in)
+                                 : draw_like(random, wanted[0].shape, whole_one_in),
+                          {}});
+    DrawParams params(random, inputs ? wanted[0].shape : Shape(1));
     op->visit_params(params);
     params.fit_weights(type);
+    const bool fitted =
+        !random->one_in(20) && fitting_inputs(type, random, &params.params, &wanted, &c->outputs);
+    for (Wanted& w : wanted) {
+        if (batch && !fitted) w.shape.n = 2;
+        c->inputs.push_back(draw_input(random, w.shape));
+        std::copy(w.values.begin(), w.values.end(), (int*)c->inputs.back().data);
+        if (c->short_ones) shorten(&c->inputs.back());
+    }
+    if (!c->inputs.empty()) c->pack = draw_pack(random, c->inputs[0]);
+    return params.params;
+}
+
+bool wants_int8(Layer* op, const ParamDict& params) {
+    class Find : public ParamVisitor {
+    public:
+        explicit Find(const ParamDict& params) : params_(params) {}
+        bool found = false;
+        void operator()(int id, const char* name, int&, int def, const char*, Range) override {
+            if (strcmp(name, "int8_scale_term") == 0) found = params_.get(id, def) != 0;
+        }
+        void operator()(int, const char*, float&, float, const char*, Range) override {}
+        void ints(int, const char*, Mat&, const char*, Range) override {}
+        void floats(int, const char*, Mat&, const char*, Range) override {}
+        void operator()(int, const char*, std::string&, const char*, const char*) override {}
+
+    private:
+        const ParamDict& params_;
+    } find(params);
+    op->visit_params(find);
+    return find.found;
+}
+
+// Whether the operator takes the params, without asking for too much, and then the inputs' sizes.
+Drawn draw(const std::string& type, Random* random, Case* c) {
+    const std::unique_ptr<Layer> op(create_layer_reference(type.c_str()));
+    c->short_ones = random->one_in(3);
+    const ParamDict params = draw_inputs(type, op.get(), random, c);
+    const int inputs = (int)c->inputs.size();
     for (size_t i = 0; i < c->inputs.size(); i++) c->param += input_line(i, c->inputs[i]);
     c->param += type + " l " + std::to_string(inputs) + " " + std::to_string(c->outputs);
     for (int i = 0; i < inputs; i++) c->param += " x" + std::to_string(i);
     for (int i = 0; i < c->outputs; i++) c->param += " y" + std::to_string(i);
     std::vector<unsigned char> text;
-    if (params.params.save_param(DataWriterToMemory(&text)) != 0) return Drawn::kRefused;
+    if (params.save_param(DataWriterToMemory(&text)) != 0) return Drawn::kRefused;
     c->param = "7767517\n" + std::to_string(inputs + 1) + " " +
                std::to_string(inputs + c->outputs) + "\n" + c->param +
                std::string(text.begin(), text.end()) + "\n";
     for (int i = 0; i < inputs; i++) op->bottoms.push_back(i);
     for (int i = 0; i < c->outputs; i++) op->tops.push_back(inputs + i);
-    if (op->load_param(params.params) != 0) return Drawn::kRefused;
-    DrawWeights weights(random);
+    if (op->load_param(params) != 0) return Drawn::kRefused;
+    DrawWeights weights(random, wants_int8(op.get(), params), c->short_ones);
     op->visit_weights(weights);
     if (weights.too_many) return Drawn::kRefused;
     c->weights = std::move(weights.words);
@@ -337,9 +386,21 @@ bool draw_one(const std::string& type, Random* random, Case* c) {
 
 struct Way {
     const char* name;
-    bool reference, fusion;
+    bool reference, fusion, packed;
     int threads;
+    DType storage;
+    // How far an answer may be from the reference's, of its range, as long as rounding the inputs
+    // to one in so many does not move that one farther.
+    double tolerance, rounding;
 };
+const Way kReference = {"reference", true, false, false, 1, DType::f32, 0, 0};
+
+// Packed inputs are those of an application, in whatever elempack it has them.
+Mat as_packed(const Mat& m, int pack) {
+    Mat packed;
+    convert_packing(m, packed, pack);
+    return packed;
+}
 
 // What each output's extract says, or nothing if the net cannot be loaded.
 std::vector<fuzz::Answer> run(const Case& c, const Way& way, const std::vector<Mat>& inputs) {
@@ -348,6 +409,8 @@ std::vector<fuzz::Answer> run(const Case& c, const Way& way, const std::vector<M
     net.opt.use_reference_layers = way.reference;
     net.opt.use_graph_fusion = way.fusion;
     net.opt.num_threads = way.threads;
+    net.opt.use_fp16_storage = way.storage == DType::f16;
+    net.opt.use_bf16_storage = way.storage == DType::bf16;
     std::vector<fuzz::Answer> answers;
     if (net.load_param_mem(c.param.c_str()) != 0) return answers;
     const unsigned char* p = (const unsigned char*)c.weights.data();
@@ -357,7 +420,9 @@ std::vector<fuzz::Answer> run(const Case& c, const Way& way, const std::vector<M
     ex.set_workspace_allocator(&allocator);
     bool given = true;
     for (size_t i = 0; i < inputs.size(); i++)
-        given = ex.input(("x" + std::to_string(i)).c_str(), inputs[i]) == 0 && given;
+        given = ex.input(("x" + std::to_string(i)).c_str(),
+                         way.packed ? as_packed(inputs[i], c.pack) : inputs[i]) == 0 &&
+                given;
     for (int i = 0; i < c.outputs && given; i++) {
         fuzz::Answer answer;
         answer.status = ex.extract(("y" + std::to_string(i)).c_str(), answer.blob);
@@ -395,7 +460,7 @@ double distance(const Mat& a, const Mat& b) {
     return most;
 }
 
-std::vector<Mat> disturbed(const std::vector<Mat>& inputs) {
+std::vector<Mat> disturbed(const std::vector<Mat>& inputs, float by) {
     std::vector<Mat> all;
     for (const Mat& m : inputs) {
         all.push_back(m.clone());
@@ -404,7 +469,7 @@ std::vector<Mat> disturbed(const std::vector<Mat>& inputs) {
         for_each_plane(all.back(), [&](void* plane, int count) {
             for (int i = 0; i < count; i++) {
                 state = state * 1664525u + 1013904223u;
-                ((float*)plane)[i] *= 1.f + (state >> 31 ? 1e-6f : -1e-6f);
+                ((float*)plane)[i] *= 1.f + (state >> 31 ? by : -by);
             }
         });
     }
@@ -416,34 +481,56 @@ bool report(const char* what, const Way& way) {
     return false;
 }
 
+// What is beyond half floats is infinite in them.
+bool fits_storage(const Mat& m, DType storage) {
+    if (storage != DType::f16) return true;
+    for (float v : values_of(m))
+        if (fabsf(v) > 60000.f && isfinite(v)) return false;
+    return true;
+}
+
+// Answer number i of that way.
+bool check_answer(const Case& c, const Way& way, size_t i, const fuzz::Answer& have,
+                  const fuzz::Answer& want) {
+    if ((have.status == 0) != (want.status == 0))
+        return report(want.status ? "runs where the reference does not"
+                                  : "does not run as the reference does",
+                      way);
+    if (want.status != 0) return true;
+    const Mat &x = have.blob, &y = want.blob;
+    if (!(x.logical_shape() == y.logical_shape()) || x.n != y.n || x.dtype != y.dtype)
+        return report("another size or type", way);
+    if (!fits_storage(y, way.storage)) return true;
+    const double off = distance(x, y);
+    if (off <= way.tolerance) return true;
+    const std::vector<fuzz::Answer> moved =
+        run(c, kReference, disturbed(c.inputs, (float)way.rounding));
+    const bool known = i < moved.size() && moved[i].status == 0;
+    const double rounding = known ? distance(moved[i].blob, y) : INFINITY;
+    if (off <= way.tolerance + (way.storage == DType::f32 ? 100 : 10) * rounding) return true;
+    fprintf(stderr, "off by %g of the range, rounding explains %g. ", off, rounding);
+    return report("other values", way);
+}
+
 // *ran: the reference answered.
 bool check(const Case& c, bool* ran) {
-    static const Way kReference = {"reference", true, false, 1};
-    static const Way kWays[] = {{"fast", false, false, 1},
-                                {"fast with fusion, 3 threads", false, true, 3}};
+    static const Way kWays[] = {
+        {"fast", false, false, false, 1, DType::f32, 1e-3, 1e-6},
+        {"fast with fusion, 3 threads", false, true, false, 3, DType::f32, 1e-3, 1e-6},
+        {"fast, packed inputs", false, true, true, 1, DType::f32, 1e-3, 1e-6},
+        {"fp16 storage", false, true, false, 1, DType::f16, 4e-3, 1e-3},
+        {"bf16 storage, packed inputs", false, true, true, 2, DType::bf16, 3e-2, 8e-3},
+    };
     const std::vector<fuzz::Answer> want = run(c, kReference, c.inputs);
     *ran = !want.empty() && want[0].status == 0;
     for (const Way& way : kWays) {
+        if ((way.storage != DType::f32 && !c.short_ones) ||
+            (way.storage == DType::f32 && way.packed && c.pack == 1))
+            continue;
         const std::vector<fuzz::Answer> have = run(c, way, c.inputs);
         if (have.size() != want.size()) return report("loaded by one alone", way);
-        for (size_t i = 0; i < want.size(); i++) {
-            if ((have[i].status == 0) != (want[i].status == 0))
-                return report(want[i].status ? "runs where the reference does not"
-                                             : "does not run as the reference does",
-                              way);
-            if (want[i].status != 0) continue;
-            const Mat &x = have[i].blob, &y = want[i].blob;
-            if (!(x.logical_shape() == y.logical_shape()) || x.n != y.n || x.dtype != y.dtype)
-                return report("another size or type", way);
-            const double off = distance(x, y);
-            if (off <= 1e-3) continue;
-            const std::vector<fuzz::Answer> moved = run(c, kReference, disturbed(c.inputs));
-            const bool known = i < moved.size() && moved[i].status == 0;
-            const double rounding = known ? distance(moved[i].blob, y) : INFINITY;
-            if (off <= 1e-3 + 100 * rounding) continue;
-            fprintf(stderr, "off by %g of the range, rounding explains %g. ", off, rounding);
-            return report("other values", way);
-        }
+        for (size_t i = 0; i < want.size(); i++)
+            if (!check_answer(c, way, i, have[i], want[i])) return false;
     }
     return true;
 }
@@ -470,7 +557,8 @@ int main(int argc, char** argv) {
         Case c;
         by_type[type].second++;
         if (!draw_one(type, &random, &c)) continue;
-        fuzz::current_case = "case " + std::to_string(n) + "\n" + c.param;
+        fuzz::current_case =
+            "case " + std::to_string(n) + ", packed by " + std::to_string(c.pack) + "\n" + c.param;
         alarm(kMostSeconds);
         bool ran = false;
         wrong += !check(c, &ran);

@@ -107,4 +107,23 @@ TEST(BinaryOp, ints_by_hand) {
     EXPECT_TRUE(run_layer(*layer, {a, b}).empty());
 }
 
+// An application may pack blobs by anything; an element of 3 or 5 does not repeat in 16 values.
+TEST(BinaryOp, one_value_a_channel_of_blobs_packed_by_3_and_5) {
+    for (int pack : {3, 5}) {
+        const LayerPtr layer = make_layer("BinaryOp", "0=0", {}, 2, 1, false);
+        Mat x(7, 2, 2 * pack), y(2 * pack), packed_x, packed_y;
+        x.fill(1.f);
+        for (int q = 0; q < y.w; q++) y[q] = (float)q;
+        convert_packing(x, packed_x, pack), convert_packing(y, packed_y, pack);
+        ASSERT_EQ(pack, packed_x.elempack);
+        const std::vector<Mat> sums = run_layer(*layer, {packed_x, packed_y});
+        ASSERT_EQ(1u, sums.size());
+        Mat sum;
+        convert_packing(sums[0], sum, 1);
+        for (int q = 0; q < sum.c; q++)
+            for (int i = 0; i < sum.w * sum.h; i++)
+                ASSERT_EQ((float)(q + 1), sum.channel(q)[i]) << q << " " << i << ", " << pack;
+    }
+}
+
 }  // namespace quoll

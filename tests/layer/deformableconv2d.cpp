@@ -50,6 +50,13 @@ TEST(DeformableConv2D, offsets_that_are_no_place) {
                   mat_of(Shape(2, 2, 1), {0, 0, 0, 0}));
 }
 
+TEST(DeformableConv2D, a_mask_of_infinity_beside_the_image) {
+    expect_values("DeformableConv2D", "0=1 1=1 6=1", {mat_of(Shape(1), {2})},
+                  {mat_of(Shape(2, 1, 1), {1, 2}), mat_of(Shape(2, 1, 2), {9, 9, 0, 0}),
+                   mat_of(Shape(2, 1, 1), {INFINITY, 1})},
+                  mat_of(Shape(2, 1, 1), {NAN, 0}));
+}
+
 TEST(DeformableConv2D, refuses_what_does_not_fit) {
     EXPECT_EQ(nullptr, make_layer("DeformableConv2D", "0=2 1=3 6=17", {Mat(17)}, 2));
     const LayerPtr layer = make_layer("DeformableConv2D", "0=1 1=1 6=1", {Mat(1)}, 2);

@@ -47,21 +47,34 @@ int deconvolution_geometry(const Layer& layer, const DeconvolutionFields& s,
                            sized ? s.output_d : 0, &g->z);
 }
 
-// All sums of output row (y, z) of channel p, without bias: input value sx reaches output
-// sx * stride + kx * dilation - before, and so on.
-static void deconvolve_row(const Mat& in, const ConvGeometry& g, const float* weights, int p, int z,
-                           int y, double* sums) {
+// A row of the input, of each channel, that meets a row of the output, and the kernel's row that it
+// does so by.
+struct RowTap {
+    int z, y, k;
+};
+
+static std::vector<RowTap> row_taps(const ConvGeometry& g, int z, int y) {
+    std::vector<RowTap> taps;
+    for (int k = 0; k < g.z.kernel * g.y.kernel; k++) {
+        const int64_t sz = g.z.source(z, k / g.y.kernel), sy = g.y.source(y, k % g.y.kernel);
+        if (sz >= 0 && sy >= 0) taps.push_back({(int)sz, (int)sy, k});
+    }
+    return taps;
+}
+
+// All sums of an output row of channel p, without bias: input value sx reaches output
+// sx * stride + kx * dilation - before.
+static void deconvolve_row(const Mat& in, const ConvGeometry& g, const float* weights, int p,
+                           const std::vector<RowTap>& taps, double* sums) {
     const int inputs = g.num_input / g.group, outputs = g.num_output / g.group;
     const float* weight = weights + (size_t)p * inputs * g.maxk();
     std::fill(sums, sums + g.x.out, 0.0);
     for (int q = 0; q < inputs; q++, weight += g.maxk()) {
         const Mat channel = in.channel(p / outputs * inputs + q);
-        for (int k = 0; k < g.z.kernel * g.y.kernel; k++) {
-            const int64_t sz = g.z.source(z, k / g.y.kernel), sy = g.y.source(y, k % g.y.kernel);
-            if (sz < 0 || sy < 0) continue;
-            const float* row = channel.depth((int)sz).row((int)sy);
+        for (const RowTap& row_tap : taps) {
+            const float* row = channel.depth(row_tap.z).row(row_tap.y);
             for (int kx = 0; kx < g.x.kernel; kx++) {
-                const double tap = weight[k * g.x.kernel + kx];
+                const double tap = weight[row_tap.k * g.x.kernel + kx];
                 for (int sx = 0; sx < g.x.in; sx++) {
                     const int64_t x = g.x.position(sx, kx);
                     if (x >= 0 && x < g.x.out) sums[x] += tap * row[sx];
@@ -157,11 +170,12 @@ int Deconvolution::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& to
     if (sums.empty()) return kOutOfMemory;
     const Mat in = conv_channels(*this, bottoms[0]);
     const Activation activation(activation_type, activation_params);
-    for (int p = 0; p < g.num_output; p++) {
-        const float offset = bias.empty() ? 0.f : bias[p];
-        for (int64_t row = 0; row < (int64_t)g.z.out * g.y.out; row++) {
-            const int z = (int)(row / g.y.out), y = (int)(row % g.y.out);
-            deconvolve_row(in, g, weight, p, z, y, (double*)sums.data);
+    for (int64_t row = 0; row < (int64_t)g.z.out * g.y.out; row++) {
+        const int z = (int)(row / g.y.out), y = (int)(row % g.y.out);
+        const std::vector<RowTap> taps = row_taps(g, z, y);
+        for (int p = 0; p < g.num_output; p++) {
+            const float offset = bias.empty() ? 0.f : bias[p];
+            deconvolve_row(in, g, weight, p, taps, (double*)sums.data);
             float* out = top.channel(p).depth(z).row(y);
             for (int x = 0; x < g.x.out; x++)
                 out[x] = activate((float)(((const double*)sums.data)[x] + offset), activation);

@@ -76,6 +76,9 @@ static void set_pattern(const float* values, int count, float pattern[kPatternSi
     for (int i = 0; i < kPatternSize; i++) pattern[i] = values[i % count];
 }
 
+// Whether a pattern has whole elements: an application may pack its blobs by 3.
+static bool has_pattern(int pack) { return kPatternSize % pack == 0; }
+
 void BinaryOpCpu::run_scalar(const Mat& in, Mat& out, const Option& opt) const {
     float pattern[kPatternSize];
     set_pattern(&b, 1, pattern);
@@ -341,7 +344,7 @@ void BinaryOpCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& 
         return;
     for (int i = 0; i < 2; i++)
         if (first[i] == 0 && in[i].shape.size(0) == top.shape.size(0) &&
-            in[i].elempack <= kPatternSize)
+            has_pattern(in[i].elempack))
             top.elempack = std::max(top.elempack, in[i].elempack);
 }
 
@@ -363,7 +366,7 @@ int BinaryOpCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top
     QUOLL_RETURN_IF_ERROR(align(in[0], in[1], first, &out[0]));
     int pack = 1;
     for (int i = 0; i < 2; i++)
-        if (first[i] == 0 && in[i].size(0) == out[0].size(0) && bottoms[i].elempack <= kPatternSize)
+        if (first[i] == 0 && in[i].size(0) == out[0].size(0) && has_pattern(bottoms[i].elempack))
             pack = std::max(pack, bottoms[i].elempack);
     // With one axis, elements and values lie in the same order: no need for lanes.
     if (out[0].dims == 1) pack = 1;

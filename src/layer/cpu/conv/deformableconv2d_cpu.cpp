@@ -72,9 +72,10 @@ void DeformableConv2DCpu::gather(const std::vector<Mat>& bottoms, const ConvGeom
                         offsets[2 * k * bottoms[1].cstep];
         const float x = (float)g.x.position(point % g.x.out, k % g.x.kernel) +
                         offsets[(2 * k + 1) * bottoms[1].cstep];
+        const float mask = masks ? masks[k * bottoms[2].cstep] : 1.f;
         // Also false for NaN.
         if (!(x > -1.f && y > -1.f && x < (float)g.x.in && y < (float)g.y.in)) {
-            memset(values, 0, c * sizeof(float));
+            std::fill_n(values, c, 0.f * mask);  // NaN if the mask is infinite
             continue;
         }
         const float left = floorf(x), top = floorf(y), right = x - left, below = y - top;
@@ -85,8 +86,7 @@ void DeformableConv2DCpu::gather(const std::vector<Mat>& bottoms, const ConvGeom
         const float upper[2] = {corners[0], corners[2]};
         const size_t count = (right != 0.f ? 2 : 1) * (below != 0.f ? 2 : 1);
         kernels_->attention->sum_rows(below != 0.f ? corners : upper, count, pixels,
-                                      below != 0.f ? c : 2 * c, c,
-                                      masks ? masks[k * bottoms[2].cstep] : 1.f, values);
+                                      below != 0.f ? c : 2 * c, c, mask, values);
     }
 }
 

@@ -1,0 +1,24 @@
+// For random_layers: params and inputs of the operators whose inputs hang together so closely that
+// chance alone hardly makes any that fit.
+#ifndef QUOLL_TESTS_FUZZ_FITTING_INPUTS_H
+#define QUOLL_TESTS_FUZZ_FITTING_INPUTS_H
+
+#include <string>
+#include <vector>
+
+#include "quoll/mat.h"
+#include "quoll/paramdict.h"
+#include "random.h"
+
+// An input to be made. Without values they are up to chance.
+struct Wanted {
+    quoll::Shape shape;
+    std::vector<int> values;  // of s32
+};
+
+// False, and nothing changed, for other operators. `params` holds what the schema let one make up;
+// *outputs is what the case has.
+bool fitting_inputs(const std::string& type, Random* random, quoll::ParamDict* params,
+                    std::vector<Wanted>* inputs, int* outputs);
+
+#endif
