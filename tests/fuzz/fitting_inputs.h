@@ -14,6 +14,7 @@
 struct Wanted {
     quoll::Shape shape;
     std::vector<int> values;  // of s32
+    bool finite = false;      // no NaN, no infinity
 };
 
 // False, and nothing changed, for other operators. `params` holds what the schema let one make up;

@@ -238,11 +238,11 @@ Shape draw_like(Random* random, const Shape& first, int whole_one_in) {
     return s;
 }
 
-Mat draw_input(Random* random, const Shape& s) {
-    Mat m(s);
+Mat draw_input(Random* random, const Wanted& wanted) {
+    Mat m(wanted.shape);
     const int low = random->one_in(2) ? 0 : random->number(-3, 0), high = random->number(0, 4);
     static const float kOdd[] = {NAN, INFINITY, -INFINITY, -0.f};
-    const bool odd = random->one_in(6);
+    const bool odd = random->one_in(6) && !wanted.finite;
     const float most = random->one_in(4) ? 20.f : 2.f;
     for_each_plane(m, [&](void* plane, int values) {
         for (int i = 0; i < values; i++) {
@@ -310,7 +310,8 @@ ParamDict draw_inputs(const std::string& type, Layer* op, Random* random, Case* 
     for (int i = 0; i < inputs; i++)
         wanted.push_back({i == 0 ? draw_shape(random, whole_one_in)
                                  : draw_like(random, wanted[0].shape, whole_one_in),
-                          {}});
+                          {},
+                          false});
     DrawParams params(random, inputs ? wanted[0].shape : Shape(1));
     op->visit_params(params);
     params.fit_weights(type);
@@ -318,7 +319,7 @@ ParamDict draw_inputs(const std::string& type, Layer* op, Random* random, Case* 
         !random->one_in(20) && fitting_inputs(type, random, &params.params, &wanted, &c->outputs);
     for (Wanted& w : wanted) {
         if (batch && !fitted) w.shape.n = 2;
-        c->inputs.push_back(draw_input(random, w.shape));
+        c->inputs.push_back(draw_input(random, w));
         std::copy(w.values.begin(), w.values.end(), (int*)c->inputs.back().data);
         if (c->short_ones) shorten(&c->inputs.back());
     }
