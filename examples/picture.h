@@ -2,7 +2,9 @@
 #ifndef QUOLL_EXAMPLES_PICTURE_H
 #define QUOLL_EXAMPLES_PICTURE_H
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <vector>
 
@@ -19,11 +21,14 @@ struct Picture {
 // False after a message.
 inline bool read_picture(const char* path, Picture* picture) {
     int channels;
-    unsigned char* pixels = stbi_load(path, &picture->w, &picture->h, &channels, 3);
-    if (!pixels) {
-        fprintf(stderr, "%s cannot be read: %s\n", path, stbi_failure_reason());
-        return false;
-    }
+    FILE* const fp = fopen(path, "rb");
+    unsigned char* const pixels =
+        fp ? stbi_load_from_file(fp, &picture->w, &picture->h, &channels, 3) : nullptr;
+    if (!pixels)
+        fprintf(stderr, "%s cannot be read: %s\n", path,
+                !fp || ferror(fp) ? strerror(errno) : stbi_failure_reason());
+    if (fp) fclose(fp);
+    if (!pixels) return false;
     picture->rgb.assign(pixels, pixels + (size_t)picture->w * picture->h * 3);
     stbi_image_free(pixels);
     return true;

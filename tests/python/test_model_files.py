@@ -118,6 +118,12 @@ def test_other_formats_are_named(name, tmp_path):
     for param, weights in [(DIGITS / 'digits.param', path), (as_param, DIGITS / 'digits.bin')]:
         done = run_program('engineoptimize', param, weights, tmp_path / 'x.param', tmp_path / 'x.bin', '0')
         assert done.returncode == 1 and FOREIGN[name][1] in done.stderr
+    digits, made = [DIGITS / 'digits.param', DIGITS / 'digits.bin'], [tmp_path / 'x.param', tmp_path / 'x.bin']
+    for command in [['ncnn2mem', digits[0], path, tmp_path / 'id.h', tmp_path / 'mem.h'], ['ncnn2int8', *digits, *made, path],
+                    ['enginequantize', *digits, *made, '--from-table', path], ['enginequantize', *digits, *made, '--override', path],
+                    ['enginedeploy', path, tmp_path / 'x.tar.gz']]:
+        done = run_program(*command)
+        assert done.returncode == 1 and f'{path.name}: expected ' in done.stderr and FOREIGN[name][1] in done.stderr, done.stderr
 
 
 def test_swapped_arguments(tmp_path):

@@ -60,6 +60,18 @@ def test_model_page(browser, tmp_path):
     assert first[2] == most['name'] and first[4].replace(',', '') == str(most['macs'])
 
 
+def test_model_page_of_open_sizes(browser, data, tmp_path):
+    """It begins at the first layer, and says how the sizes can be given."""
+    done = run_program('engineinfo', data / 'models' / 'fastestdet' / 'FastestDet.param', '--html', tmp_path / 'm.html', '--brief')
+    assert done.returncode == 0, done.stderr
+    browser.open(tmp_path / 'm.html', 'document.querySelectorAll("#layers tr").length > 1')
+    middles = browser.js('[".graph", "g.layer rect"].map(s => document.querySelector(s).getBoundingClientRect()).map(r => r.x + r.width / 2)')
+    assert abs(middles[0] - middles[1]) < 5
+    assert 'engineinfo --shape input.1=C,H,W' in browser.js('document.body.innerText')
+    assert '\u2265 0' not in browser.js('document.getElementById("cards").innerText')
+    shot(browser, 'model-open')
+
+
 def test_profile_page(browser, tmp_path):
     page, report = tmp_path / 'p.html', tmp_path / 'p.json'
     done = run_program('benchmark', '5', '1', f'param={DIGITS[0]}', '--profile', page, '--json', report)

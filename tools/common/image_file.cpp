@@ -82,7 +82,6 @@ static std::vector<unsigned char> bytes_of(FILE* fp) {
     unsigned char part[4096];
     for (size_t got; (got = fread(part, 1, sizeof(part), fp)) > 0;)
         bytes.insert(bytes.end(), part, part + got);
-    rewind(fp);
     return bytes;
 }
 
@@ -96,6 +95,8 @@ int read_image(const std::string& path, Image* image) {
     const std::unique_ptr<FILE, int (*)(FILE*)> fp(fopen(path.c_str(), "rb"), fclose);
     if (!fp) return fail(strerror(errno));
     std::vector<unsigned char> bytes = bytes_of(fp.get());
+    if (ferror(fp.get())) return fail(strerror(errno));
+    rewind(fp.get());
     if (const char* const why = make_safe_for_stb(&bytes)) return fail(why);
     if (bytes.size() > INT_MAX) return fail("it has more than 2 GB");
     const int size = (int)bytes.size();

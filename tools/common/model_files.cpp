@@ -64,6 +64,24 @@ std::string foreign_format_of(const std::string& path, const std::string& expect
                : "";
 }
 
+int read_text(const std::string& path, const char* expected, std::string* text) {
+    std::vector<unsigned char> bytes;
+    if (read_bytes(path, &bytes)) return -1;
+    const std::string format = foreign_format_of(path, expected);
+    if (!format.empty())
+        QUOLL_LOGE("%s: expected %s, it is %s", path.c_str(), expected, format.c_str());
+    text->assign(bytes.begin(), bytes.end());
+    return format.empty() ? 0 : -1;
+}
+
+int read_weights(const std::string& path, std::vector<unsigned char>* bytes) {
+    if (read_bytes(path, bytes)) return -1;
+    const char* const format =
+        unexpected_format(bytes->data(), bytes->size(), bytes->size(), FileKind::kWeights);
+    if (format) QUOLL_LOGE("%s: expected weights, it is %s", path.c_str(), format);
+    return format ? -1 : 0;
+}
+
 // Reads by copying: the bytes may go before the Model does.
 class CopiedBytes : public DataReaderFromMemory {
 public:
@@ -78,11 +96,9 @@ int load_model_files(const std::string& param, const std::string& bin, Model* mo
     if (check_acyclic(*model)) return -1;
     if (bin.empty()) return 0;
     std::vector<unsigned char> bytes;
-    if (read_bytes(bin, &bytes)) return -1;
+    if (read_weights(bin, &bytes)) return -1;
     const unsigned char* p = bytes.data();
-    const char* const format = unexpected_format(p, bytes.size(), bytes.size(), FileKind::kWeights);
-    if (format) QUOLL_LOGE("%s: expected weights, it is %s", bin.c_str(), format);
-    if (format || model->check_weights_id(p, bytes.size()) ||
+    if (model->check_weights_id(p, bytes.size()) ||
         model->load_model(CopiedBytes(p, bytes.size()), true)) {
         QUOLL_LOGE("the weights are in %s", bin.c_str());
         return -1;

@@ -14,6 +14,10 @@ bool ends_with(const std::string& s, const std::string& end);
 
 // A whole file. 0, or -1 after a message.
 int read_bytes(const std::string& path, std::vector<unsigned char>* bytes);
+// The same of text, and of weights; a model or an archive instead is an error that names it.
+// expected: "a table of scales".
+int read_text(const std::string& path, const char* expected, std::string* text);
+int read_weights(const std::string& path, std::vector<unsigned char>* bytes);
 
 // The format of a file where it is known and not `expected`, "an ONNX model", or "".
 std::string foreign_format_of(const std::string& path, const std::string& expected);

@@ -121,7 +121,8 @@ int read_header(const std::string& path, FILE* fp, Header* header) {
     unsigned char start[kMagicSize + 2], length[4] = {0, 0, 0, 0};
     if (fread(start, 1, sizeof(start), fp) != sizeof(start) ||
         memcmp(start, kMagic, kMagicSize) != 0)
-        return fail(path, "not a .npy file: it does not begin with \\x93NUMPY");
+        return fail(path, ferror(fp) ? strerror(errno)
+                                     : "not a .npy file: it does not begin with \\x93NUMPY");
     const int version = start[kMagicSize];
     if (version < 1 || version > 3)
         return fail(path,

@@ -378,9 +378,8 @@ int count_documents(const std::string& text) {
 
 int read_deploy_config(const std::string& path, DeployConfig* config,
                        std::vector<std::string>* problems) {
-    std::vector<unsigned char> bytes;
-    if (read_bytes(path, &bytes)) return -1;
-    const std::string text(bytes.begin(), bytes.end());
+    std::string text;
+    if (read_text(path, "YAML", &text)) return -1;
     ConfigReader reader(path, config);
     try {
         const int documents = count_documents(text);

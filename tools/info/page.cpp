@@ -24,7 +24,7 @@ button,select{font:inherit;padding:.3rem .8rem;border:1px solid var(--line);bord
 .graph svg{width:100%;height:100%;cursor:grab;touch-action:none;user-select:none}.side{overflow:auto;padding:.8rem 1rem}
 .side h3{margin:0;font-size:1.05rem;overflow-wrap:anywhere}.side table{width:100%}.side td{overflow-wrap:anywhere;white-space:normal}
 .graph rect{stroke:#667085}.graph text{fill:#1b2230}.graph .n{fill:#475467}.graph g.layer{cursor:pointer}.graph g.faint{opacity:.18}
-.graph g.chosen rect{stroke:var(--a);stroke-width:3}.graph path{stroke:#98a2b3}.graph path.chosen{stroke:var(--a);stroke-width:2.5}
+.graph g.chosen rect{stroke:var(--a);stroke-width:3}.graph path{stroke:#98a2b3}.graph path.chosen{stroke:var(--a);stroke-width:2}.graph marker polygon{fill:context-stroke}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{text-align:right;padding:.22rem .6rem;border-bottom:1px solid var(--line);white-space:nowrap}
 td.t,th.t{text-align:left}#layers{width:100%;background:var(--card)}#layers th{cursor:pointer;position:sticky;top:0;background:var(--card)}
 #layers tr.row{cursor:pointer}#layers tr.chosen td{background:#2563eb22}.bar{display:inline-block;height:.6rem;background:var(--hot);border-radius:.2rem;margin-left:.4rem}
@@ -52,10 +52,13 @@ const L=R.layers;L.forEach((l,i)=>{l.i=i;l.count=l.weights.reduce((s,w)=>s+w.cou
  l.plan=(R.exec_plan||[]).find(p=>p.name===l.name);
  l.text=[l.type,l.name,l.params,...Object.keys(l.fields),...l.inputs.map(b=>b.name),...l.outputs.map(b=>b.name)].join(" ").toLowerCase()});
 $("title").textContent=document.title;
+const least=(whole,v,text)=>whole?text(v):v?"\u2265 "+text(v):"?";
 const card=(name,value)=>{const c=el("div",null,"card");c.append(el("span",name),el("b",value));$("cards").append(c)};
-card("layers",num(R.layer_count));card("multiply-accumulates",(R.macs_complete?"":"\u2265 ")+count(R.macs));card("parameters",count(R.parameters));
-if(R.weight_bytes!=null)card("weights",bytes(R.weight_bytes));card("blobs, most at a time",(R.memory.complete?"":"\u2265 ")+bytes(R.memory.peak_bytes));
+card("layers",num(R.layer_count));card("multiply-accumulates",least(R.macs_complete,R.macs,count));card("parameters",count(R.parameters));
+if(R.weight_bytes!=null)card("weights",bytes(R.weight_bytes));card("blobs, most at a time",least(R.memory.complete,R.memory.peak_bytes,bytes));
 R.inputs.forEach(b=>card("input "+b.name,size(b)));R.outputs.forEach(b=>card("output "+b.name,size(b)));
+const unsaid=R.inputs.filter(b=>!b.shape).map(b=>" --shape "+b.name+"=C,H,W").join("");
+if(unsaid)$("cards").after(el("p","The model leaves sizes open. With them there is more to see: engineinfo"+unsaid,"dim"));
 const svg=$("graph").querySelector("svg"),nodes=[...svg.querySelectorAll("g.layer")],edges=[...svg.querySelectorAll("path[data-from]")];
 const W=svg.viewBox.baseVal.width,H=svg.viewBox.baseVal.height;svg.removeAttribute("width");svg.removeAttribute("height");
 let view={x:0,y:0,w:W,h:H};const apply=()=>svg.setAttribute("viewBox",[view.x,view.y,view.w,view.h].join(" "));
@@ -63,8 +66,9 @@ const box=()=>svg.getBoundingClientRect(),scale=()=>{const r=box();return Math.m
 const at=e=>{const m=svg.getScreenCTM().inverse();return new DOMPoint(e.clientX,e.clientY).matrixTransform(m)};
 function zoom(f,p){p=p||{x:view.x+view.w/2,y:view.y+view.h/2};const w=Math.min(2*Math.max(W,H),Math.max(120,view.w*f)),k=w/view.w;
  view={x:p.x-(p.x-view.x)*k,y:p.y-(p.y-view.y)*k,w:w,h:view.h*k};apply()}
+const middle=i=>{const b=nodes[i].querySelector("rect").getBBox();return{x:b.x+b.width/2,y:b.y+b.height/2}};
 function whole(){view={x:0,y:0,w:W,h:H};apply()}
-function start(){const r=box(),w=Math.min(W,Math.max(r.width,r.width*1.1));view={x:(W-w)/2,y:0,w:w,h:w*r.height/r.width};if(view.h>H&&view.w>=W)whole();apply()}
+function start(){const r=box(),w=Math.min(W,Math.max(r.width,r.width*1.1));view={x:w<W&&nodes.length?middle(0).x-w/2:(W-w)/2,y:0,w:w,h:w*r.height/r.width};if(view.h>H&&view.w>=W)whole();apply()}
 svg.addEventListener("wheel",e=>{e.preventDefault();zoom(e.deltaY<0?.85:1/.85,at(e))},{passive:false});
 let drag=null,moved=false;svg.onpointerdown=e=>{drag={x:e.clientX,y:e.clientY,v:view};moved=false};
 window.onpointermove=e=>{if(!drag)return;const s=scale();if(Math.abs(e.clientX-drag.x)+Math.abs(e.clientY-drag.y)>4)moved=true;
@@ -83,8 +87,7 @@ let chosen=-1;function choose(i,move){chosen=i;const l=L[i];nodes.forEach((g,k)=
  const cost=[];if(l.macs)cost.push(["multiply-accumulates",num(l.macs)],["of the whole",(100*l.macs/R.macs).toFixed(1)+" %"]);
  if(l.bytes!=null)cost.push(["bytes moved",num(l.bytes)]);pairs("Cost",cost);
  if(l.plan)pairs("How it runs",[["on",l.plan.target],["kernels",l.plan.kernels+(l.plan.isa?" "+l.plan.isa:"")],...l.plan.notes.map(n=>["note",n])]);
- if(move){const r=nodes[i].querySelector("rect"),x=+r.getAttribute("x")+ +r.getAttribute("width")/2,y=+r.getAttribute("y")+ +r.getAttribute("height")/2;
- const b=box(),w=Math.min(view.w,900);view={w:w,h:w*b.height/b.width,x:0,y:0};view.x=x-view.w/2;view.y=y-view.h/2;apply()}}
+ if(move){const p=middle(i),b=box(),w=Math.min(view.w,900),h=w*b.height/b.width;view={w:w,h:h,x:p.x-w/2,y:p.y-h/2};apply()}}
 $("search").oninput=()=>{const words=$("search").value.toLowerCase().split(/\s+/).filter(Boolean);let n=0,first=-1;
  L.forEach((l,i)=>{const hit=words.every(w=>l.text.includes(w));if(hit&&words.length&&first<0)first=i;if(hit)n++;nodes[i].classList.toggle("faint",!hit);l.hit=hit});
  $("found").textContent=words.length?n+" of "+L.length:"";if(first>=0)choose(first,true);table()};

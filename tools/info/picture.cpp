@@ -245,7 +245,8 @@ std::string svg_picture(const ModelReport& report) {
         "font-weight:bold}text.n{font-size:10px;fill:#333}rect{stroke:#666}"
         "path{fill:none;stroke:#888;marker-end:url(#arrow)}</style>\n<defs><marker id=\"arrow\" "
         "viewBox=\"0 0 8 8\" "
-        "refX=\"8\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><polygon "
+        "refX=\"8\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\" "
+        "markerUnits=\"userSpaceOnUse\"><polygon "
         "points=\"0,0 8,4 0,8\" "
         "fill=\"#888\"/></marker></defs>\n";
     for (size_t e = 0; e < layout.edges.size(); e++) {

@@ -52,7 +52,7 @@ void add_options(CommandLine* line, Arguments* a) {
 
 // Reads the graph and the weights, and makes sure that they belong together.
 int load(const Arguments& a, Model* model, ByteVector* weights) {
-    if (model->load_param(a.param.c_str()) || read_bytes(a.bin, weights)) return -1;
+    if (model->load_param(a.param.c_str()) || read_weights(a.bin, weights)) return -1;
     if (model->check_weights_id(weights->data(), weights->size())) return -1;
     const std::vector<std::string> custom = model->custom_types();
     if (!custom.empty()) {

@@ -19,6 +19,7 @@
 #include "onnx/check_script.h"
 #include "onnx/compact.h"
 #include "onnx/convert.h"
+#include "onnx/ncnn_form.h"
 #include "onnx/run_model.h"
 #include "quoll/datawriter.h"
 #include "quoll/log.h"
@@ -57,7 +58,8 @@ void add_options(CommandLine* line, Arguments* a) {
                                           "hold them");
     line->flag("--bf16", a->bf16, "store weights as bfloat16").excludes(fp16);
     line->flag("--ncnn", a->ncnn,
-               "weights as ncnn reads them: those that nodes share are written for each of them");
+               "only what ncnn loads: its layers, weights that nodes share for each of them; where "
+               "the model needs others it is refused");
     line->flag("--keep-names", a->keep_names,
                "call layers after the nodes that they come from, not after their outputs");
     line->flag("--check", a->check,
@@ -131,7 +133,8 @@ size_t size_of_files(const Model& model) {
 int convert_compact(const Arguments& a, const OnnxOptions& options, OnnxResult* result) {
     QUOLL_RETURN_IF_ERROR(convert_onnx(a.onnx, options, result));
     QUOLL_RETURN_IF_ERROR(onnx_tool::compact_weights(&result->model, !a.ncnn));
-    if (!a.ncnn) result->model.share_weights();
+    if (a.ncnn) return onnx_tool::to_ncnn(&result->model);
+    result->model.share_weights();
     return kOk;
 }
 

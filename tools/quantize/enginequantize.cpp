@@ -248,10 +248,9 @@ int read_options(const Arguments& a, QuantizeOptions* o, std::string* why) {
         o->layers[word.substr(0, at)].kind = word.substr(at + 1);
     }
     for (const std::string& file : a.range_logs) {
-        std::vector<unsigned char> bytes;
+        std::string text;
         std::map<std::string, ValueRange> ranges;
-        if (read_bytes(file, &bytes) ||
-            parse_range_log(std::string(bytes.begin(), bytes.end()), file, &ranges))
+        if (read_text(file, "a log of ranges", &text) || parse_range_log(text, file, &ranges))
             return wrong("");
         for (const auto& range : ranges) o->blobs[range.first].range = range.second;
     }
@@ -561,13 +560,9 @@ private:
     }
 
     int by_table() {
-        std::vector<unsigned char> bytes;
         ScaleTable table;
         std::vector<std::string> done;
-        if (read_bytes(a_.table_in, &bytes) ||
-            parse_table(std::string(bytes.begin(), bytes.end()), a_.table_in, &table) ||
-            quantize_by_table(table, &model_, &done))
-            return -1;
+        if (read_table(a_.table_in, &table) || quantize_by_table(table, &model_, &done)) return -1;
         report_.method = "table";
         for (const Int8Target& target : int8_targets(before_)) {
             LayerChoice choice;

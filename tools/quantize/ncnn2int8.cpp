@@ -37,12 +37,8 @@ int run(const Arguments& a, MessageLog* log) {
         for (const LayerChoice& layer : layers)
             if (layer.kind == "dynamic") done.push_back(layer.name);
     } else {
-        std::vector<unsigned char> bytes;
         ScaleTable table;
-        if (read_bytes(a.table, &bytes) ||
-            parse_table(std::string(bytes.begin(), bytes.end()), a.table, &table) ||
-            quantize_by_table(table, &model, &done))
-            return fail("");
+        if (read_table(a.table, &table) || quantize_by_table(table, &model, &done)) return fail("");
     }
     OutputFiles files({a.in_param, a.in_bin, a.table});
     if (save_model_files(model, a.out_param, a.out_bin, &files) || files.commit()) return fail("");

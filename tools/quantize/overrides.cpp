@@ -170,10 +170,10 @@ void read_file(const Json& json, QuantizeOptions* o, bool* equalized) {
 }  // namespace
 
 int read_overrides(const std::string& path, QuantizeOptions* options, bool* equalized) {
-    std::vector<unsigned char> bytes;
-    QUOLL_RETURN_IF_ERROR(read_bytes(path, &bytes));
+    std::string text;
+    QUOLL_RETURN_IF_ERROR(read_text(path, "JSON", &text));
     try {
-        read_file(parse(path, std::string(bytes.begin(), bytes.end())), options, equalized);
+        read_file(parse(path, text), options, equalized);
         return kOk;
     } catch (const std::exception& e) {
         QUOLL_LOGE("%s: %s", path.c_str(), e.what());

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "common/model_files.h"
 #include "graph/param_file.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
@@ -83,6 +84,12 @@ std::string table_text(const ScaleTable& table) {
         }
     }
     return text;
+}
+
+int read_table(const std::string& path, ScaleTable* table) {
+    std::string text;
+    QUOLL_RETURN_IF_ERROR(read_text(path, "a table of scales", &text));
+    return parse_table(text, path, table);
 }
 
 int parse_range_log(const std::string& text, const std::string& path,

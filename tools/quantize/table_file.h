@@ -21,6 +21,7 @@ struct ScaleTable {
 // Lines of a name and numbers; those that begin with '#' are left out, by which a layer stays in
 // float. 0, or a negative code after a message with the line's number.
 int parse_table(const std::string& text, const std::string& path, ScaleTable* table);
+int read_table(const std::string& path, ScaleTable* table);
 // As ncnn2table writes it: the lines of all weights, then those of all inputs.
 std::string table_text(const ScaleTable& table);
 
