@@ -116,5 +116,10 @@ class Browser:
         node = self.call('DOM.querySelector', nodeId=root, selector=selector)['nodeId']
         self.call('DOM.setFileInputFiles', nodeId=node, files=[str(p) for p in paths])
 
+    def drop_files(self, selector, paths):
+        x, y = self.place(selector)
+        for kind in 'dragEnter', 'dragOver', 'drop':
+            self.call('Input.dispatchDragEvent', type=kind, x=x, y=y, data={'items': [], 'files': [str(p) for p in paths], 'dragOperationsMask': 1})
+
     def screenshot(self, path):
         path.write_bytes(base64.b64decode(self.call('Page.captureScreenshot', format='png')['data']))

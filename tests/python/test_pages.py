@@ -180,6 +180,17 @@ def test_the_face_detector_is_dropped_in(demo, data):
     shot(demo, 'demo-faces')
 
 
+@pytest.mark.parametrize('place', ['#drop', '#times-of'])
+def test_files_are_dropped(demo, place, data):
+    """On the box, and on a part of the page that is no place for files."""
+    demo.js('document.getElementById("results").textContent = ""')
+    demo.drop_files(place, [data / 'models' / 'slim-320' / f'slim_320.{end}' for end in ('param', 'bin')])
+    demo.wait('/^Model: inputs| ms$/.test(document.getElementById("status").textContent)')
+    demo.drop_files(place, [data / 'images' / 'faces-1.jpg'])
+    demo.wait('/boxes/.test(document.getElementById("results").textContent)')
+    assert demo.js('document.querySelectorAll("#drop.over").length') == 0
+
+
 @pytest.mark.parametrize('name', ['squeezenet', 'mobilenet_v3'])
 def test_a_classifier_is_dropped_in(demo, name, data, tmp_path):
     param = BUNDLED[0].parent / f'{name}.param'
