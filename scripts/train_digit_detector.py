@@ -8,16 +8,13 @@ It learns from pages made up of scikit-learn's handwritten digits (the training 
 scripts/train_digits.py); page.png and the figures it prints are of held-out digits.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
 import torch
 from PIL import Image
 from torch import nn
 
-from param_graph import Layer, param_text
-from train_digits import conv_layer, load_split, raw_fp32, tagged_fp32
+from param_graph import Layer, param_text, raw_fp32, tagged_fp32
+from train_digits import arguments, conv_layer, load_split
 
 SIZE = 352
 STEPS = 1000
@@ -187,8 +184,6 @@ def graph(net):
 
     def add(name, conv, bottom, relu=False, sigmoid=False):
         layer = conv_layer(name, conv, bottom, name, relu)
-        if conv.stride[0] > 1:
-            layer.params[3] = conv.stride[0]
         if sigmoid:
             layer.params[9] = 4
         layers.append(layer)
@@ -235,16 +230,8 @@ def measure(net, images, labels, pages=100):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default_out = Path(__file__).resolve().parent.parent / "models" / "digit_detector"
-    parser.add_argument("--out", type=Path, default=default_out, help="folder to write to")
-    parser.add_argument("--seed", type=int, default=7, help="training seed")
-    args = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
-
+    args = arguments(__doc__.splitlines()[0], "digit_detector")
     (train_images, train_labels), (held_images, held_labels) = load_split()
-    args.out.mkdir(parents=True, exist_ok=True)
     page, _, kinds = make_page(held_images, held_labels, np.random.default_rng(PAGE_SEED), 640, 480, 12, grain=0)
     Image.fromarray(page).save(args.out / "page.png", optimize=True)
     (args.out / "page_digits.txt").write_text(" ".join(map(str, sorted(kinds))) + "\n")

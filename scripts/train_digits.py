@@ -130,6 +130,8 @@ def folded_stem(net):
 
 def conv_layer(name, conv, bottom, top, relu=False):
     params = {0: conv.out_channels, 1: conv.kernel_size[0], 5: 1, 6: conv.weight.numel()}
+    if conv.stride[0] > 1:
+        params[3] = conv.stride[0]
     if conv.padding[0]:
         params[4] = conv.padding[0]
     if conv.groups > 1:
@@ -225,22 +227,27 @@ def write_reference(net, out, images, seed):
              prob_torch=prob.numpy(), prob_onnxruntime=ort)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default_out = Path(__file__).resolve().parent.parent / "models" / "digits"
-    parser.add_argument("--out", type=Path, default=default_out, help="folder to write to")
+def arguments(description, model):
+    """--out and --seed of a script that writes the folder of a model; torch is made deterministic."""
+    parser = argparse.ArgumentParser(description=description)
+    folder = Path(__file__).resolve().parent.parent / "models" / model
+    parser.add_argument("--out", type=Path, default=folder, help="folder to write to")
     parser.add_argument("--seed", type=int, default=7, help="training seed")
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
+    args.out.mkdir(parents=True, exist_ok=True)
+    return args
 
+
+def main():
+    args = arguments(__doc__.splitlines()[0], "digits")
     (train_images, train_labels), (held_images, held_labels) = load_split()
     net = train(train_images, train_labels, args.seed)
     for part, images, labels in (("train", train_images, train_labels),
                                  ("held out", held_images, held_labels)):
         print(f"{part:<8} {len(images):5d} images  {accuracy(net, images, labels):.4f} right")
 
-    args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "digits.param").write_text(param_text(graph_layers(net)))
     (args.out / "digits.bin").write_bytes(weight_bytes(net))
     export_onnx(net, args.out / "digits.onnx")
