@@ -1,5 +1,6 @@
 """Chromium without a window, spoken to through a pipe (the DevTools protocol): pages are opened, clicked, looked at."""
 import base64
+import fcntl
 import json
 import os
 import shutil
@@ -21,9 +22,9 @@ class Browser:
         there, ours = os.pipe(), os.pipe()
 
         def connect():
-            # The protocol's two ends are file descriptors 3 and 4.
-            low = [os.dup2(fd, 20 + i) for i, fd in enumerate((there[0], ours[1]))]
-            os.dup2(low[0], 3), os.dup2(low[1], 4)
+            # The protocol's two ends are file descriptors 3 and 4, which may be those of either now.
+            ends = [fcntl.fcntl(fd, fcntl.F_DUPFD, 5) for fd in (there[0], ours[1])]
+            os.dup2(ends[0], 3), os.dup2(ends[1], 4)
 
         self.process = subprocess.Popen(
             [CHROMIUM, '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--remote-debugging-pipe',

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "layer/control/input.h"
+#include "layer/control/output.h"
+#include "layer/tensor/stridedslice.h"
 #include "quoll/layer.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
@@ -40,10 +43,10 @@ const struct {
 // ncnn's outputs are blobs that no layer reads. An input that is an output needs a layer between.
 void remove_outputs(Model* model) {
     for (ModelLayer& output : model->layers) {
-        if (output.type != "Output") continue;
+        if (!output.is<Output>()) continue;
         const std::string from = output.inputs[0];
         const int producer = model->producer(from);
-        if (producer < 0 || model->layers[producer].type == "Input" ||
+        if (producer < 0 || model->layers[producer].is<Input>() ||
             model->consumers(from).size() > 1) {
             output.type = "Noop";
             output.params = ParamDict();
@@ -67,7 +70,7 @@ std::vector<int> ints(const ParamDict& params, int id) {
 // A slice in steps of 1 between numbers is Crop's, to which an end of 0 is the axis' end and -233
 // is no number.
 int crop_instead(ModelLayer* layer) {
-    if (layer->type != "StridedSlice" || layer->inputs.size() > 1) return kOk;
+    if (!layer->is<StridedSlice>() || layer->inputs.size() > 1) return kOk;
     const std::vector<int> starts = ints(layer->params, 0), ends = ints(layer->params, 1),
                            axes = ints(layer->params, 2), steps = ints(layer->params, 3);
     const auto special = [](int end) { return end == 0 || end == -233; };

@@ -63,8 +63,9 @@ function histogram(l,tr,span){if(tr.nextSibling&&tr.nextSibling.dataset.of){tr.n
  [[-1,"start"],[0,"middle"],[1,"end"]].forEach(([k,a])=>s.append(sv("text",{x:(k+1)/2*W,y:H+14,"text-anchor":a},(k*h.limit).toPrecision(4))));
  const row=el("tr"),td=el("td");row.dataset.of=l.name;td.colSpan=span;td.append(el("div",l.input+": counts on a logarithmic scale, thresholds in orange","dim t"),s);row.append(td);tr.after(row)}
 (function series(){const L=R.layers.filter(l=>l.own);if(!L.length)return;const W=1000,H=260;let from=0,to=L.length;
- const draw=()=>{const s=sv("svg",{viewBox:`0 -10 ${W} ${H+20}`}),top=80,x=i=>40+(i-from+.5)*(W-50)/(to-from),y=v=>H-Math.max(0,Math.min(top,v))/top*H;
- for(let d=0;d<=top;d+=20)s.append(sv("line",{x1:40,x2:W,y1:y(d),y2:y(d),stroke:"var(--line)"}),sv("text",{x:34,y:y(d)+4,"text-anchor":"end"},d));
+ const draw=()=>{const s=sv("svg",{viewBox:`0 -10 ${W} ${H+32}`}),top=80,x=i=>40+(i-from+.5)*(W-50)/(to-from),y=v=>H-Math.max(0,Math.min(top,v))/top*H;
+ for(let d=0;d<=top;d+=20)s.append(sv("line",{x1:40,x2:W,y1:y(d),y2:y(d),stroke:"var(--line)"}),sv("text",{x:34,y:y(d)+4,"text-anchor":"end"},d===top?d+" dB":d));
+ for(let i=from;i<to;i+=Math.ceil((to-from)*95/(W-50)))s.append(sv("text",{x:x(i),y:H+16,"text-anchor":"middle"},L[i].name.slice(-14)));
  [["weights","#8a93a3"],["cumulative","var(--b)"],["own","var(--a)"]].forEach(([k,c])=>{let p="";for(let i=from;i<to;i++)p+=(i>from?"L":"M")+x(i)+" "+y(L[i][k].sqnr_db);
  s.append(sv("path",{d:p,fill:"none",stroke:c,"stroke-width":1.5}));for(let i=from;i<to;i++){const o=sv("circle",{cx:x(i),cy:y(L[i][k].sqnr_db),r:3,fill:c});o.append(sv("title",{},L[i].name+" "+k+" "+fmt(L[i][k].sqnr_db,1)+" dB"));s.append(o)}});
  s.onwheel=e=>{e.preventDefault();const r=s.getBoundingClientRect(),at=from+(e.clientX-r.left)/r.width*(to-from),near=e.deltaY<0,f=near?.8:1.25;
