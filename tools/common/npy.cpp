@@ -156,18 +156,18 @@ struct ElementType {
 const ElementType kElementTypes[] = {
     {"<f4", DType::f32, 4}, {"<f2", DType::f32, 2}, {"<i4", DType::s32, 4}, {"<i8", DType::s32, 8},
     {"|i1", DType::s8, 1},  {"|u1", DType::u8, 1},  {"<i1", DType::s8, 1},  {"<u1", DType::u8, 1},
-    {"|b1", DType::u8, 1},  {"<f8", DType::f32, 8}, {"<i2", DType::s32, 2}, {"<u2", DType::s32, 2},
+    {"<f8", DType::f32, 8}, {"|b1", DType::u8, 1},  {"<i2", DType::s32, 2}, {"<u2", DType::s32, 2},
     {"<u4", DType::s32, 4}, {"<u8", DType::s32, 8},
 };
 // The first of them are for everybody.
-const size_t kPlainElementTypes = 9;
+const size_t kPlainElementTypes = 10;
 
 int find_type(const std::string& path, const Header& header, const ElementType** type) {
     for (size_t i = 0; i < kPlainElementTypes; i++)
         if (header.descr == kElementTypes[i].descr) return *type = &kElementTypes[i], (int)kOk;
     return fail(path, "elements of type '" + header.descr +
-                          "': expected float32 '<f4', float16 '<f2', int32 '<i4', int64 '<i8', "
-                          "int8 '|i1', uint8 '|u1' or bool '|b1'");
+                          "': expected float32 '<f4', float16 '<f2', float64 '<f8', int32 '<i4', "
+                          "int64 '<i8', int8 '|i1', uint8 '|u1' or bool '|b1'");
 }
 
 int make_shape(const std::string& path, const Header& header, bool batch, DType dtype,
