@@ -1,77 +1,35 @@
-"""Accuracy of int8 models: enginequantize's methods against ONNX Runtime's static quantisation and NNCF, on the same model, data and budget.
+"""Accuracy of int8 models: enginequantize against ONNX Runtime's static quantisation and NNCF, on the same model, data and budget.
 
-    benchmark/quantize_compare.py [--bin build/bin] [--data FOLDER] [--trained FOLDER] [--samples 64] [--json FILE]
+    benchmark/quantize_compare.py [--bin build/bin] [--trained FOLDER] [--ocr FOLDER] [--vad MODEL FOLDER] [--sentences MODEL TOKENIZER]
+                                  [--data FOLDER] [--image-model ...] [--samples 64] [--json FILE]
 
-Models: the bundled digits classifier on its held-out images, half of them to calibrate with; with --data (or QUOLL_DATA) a folder that
-has models/slim-320, models/fastestdet and images, the face detector and FastestDet on crops of the photos: crops of the left two thirds
-of each to calibrate with, of the right third to judge with; with --image-model any other ONNX net of one RGB image, on such crops; with --trained
-the classifiers that quantize_train.py made. Each engine is judged by its own float answers on samples that it never saw:
-SQNR of each output in dB (higher is better), share of the same largest values, and with labels the classes that are right. Needs
-onnxruntime, onnx, numpy and Pillow; NNCF (nncf) takes part where it is installed.
+Models (quantize_cases.py): the bundled digits classifier and digit detector, always; the classifiers that quantize_train.py made; PP-OCR's nets
+(PyPI's rapidocr-onnxruntime) on drawn text; silero-vad on Debian's sounds; MiniLM, a text encoder; with --data (or QUOLL_DATA) a folder that
+has models/slim-320, models/fastestdet and images, the face detector and FastestDet on crops of the photos, and any other ONNX net
+of one RGB image. Each engine is judged by its own float answers on samples that it never saw: SQNR of each output in dB (higher is
+better), share of the same largest values, and with labels the classes that are right. Needs onnxruntime, onnx, numpy and Pillow;
+NNCF (nncf) takes part where it is installed, MiniLM needs tokenizers.
 """
 import argparse
 import json
+import logging
 import os
 import pathlib
 import subprocess
 import tempfile
 
 import numpy as np
+import quantize_cases
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-OURS = ['best', 'best:--rounding:reconstruct', *(f'{m}:--kind:int8' for m in ('best', 'mse', 'eq', 'kl', 'aciq', 'percentile', 'minmax'))]
+OURS = ['best', 'best:--rounding:reconstruct', 'best:--kind:int8']
 THEIRS = ['MinMax', 'Entropy', 'Percentile']
 
 
-def crops(photos, count, w, h, mean, norm, rng, left, right):
-    """[count][3][h][w] RGB, parts of various sizes of the photos between these parts of their width."""
-    from PIL import Image
-    images = [Image.open(path).convert('RGB') for path in photos]
-    images = [i.crop((int(left * i.width), 0, int(right * i.width), i.height)) for i in images]
-    out = []
-    for i in range(count):
-        image = images[i % len(images)]
-        part = rng.uniform(0.3, 1)
-        cw, ch = int(image.width * part), int(image.height * part)
-        x, y = int(rng.integers(0, image.width - cw + 1)), int(rng.integers(0, image.height - ch + 1))
-        pixels = np.asarray(image.crop((x, y, x + cw, y + ch)).resize((w, h)), np.float32)
-        out.append(((pixels - mean) * norm).transpose(2, 0, 1))
-    return np.stack(out).astype(np.float32)
-
-
-def trained_cases(folder, count, judged):
-    arrays = np.load(folder / 'fashion.npz')
-    for path in sorted(folder.glob('*.onnx')):
-        yield path.stem, path, arrays['calibration'][:count], arrays['test'][:judged], arrays['labels'][:judged]
-
-
 def image_model(word):
-    """FILE=W,H,MEAN,NORM as a row of cases()."""
+    """FILE=W,H,MEAN,NORM."""
     file, numbers = word.rsplit('=', 1)
     w, h, mean, norm = numbers.split(',')
-    return pathlib.Path(file).stem, pathlib.Path(file).resolve(), int(w), int(h), float(mean), float(norm)
-
-
-def cases(data, count, more):
-    """Name, ONNX file, calibration and test arrays, labels of the latter or None. more: of image_model."""
-    rng = np.random.default_rng(7)
-    held = np.load(ROOT / 'models/digits/heldout.npz')
-    images = (held['images'].astype(np.float32) / 255)[:, None]
-    yield 'digits', ROOT / 'models/digits/digits.onnx', images[:180][:count], images[180:], held['labels'][180:]
-    if data is None:
-        return
-    photos = sorted((data / 'images').glob('*.jpg'))
-    for name, file, w, h, mean, norm in (
-            ('slim-320', 'slim-320/version-slim-320_without_postprocessing.onnx', 320, 240, 127, 1 / 128),
-            ('fastestdet', 'fastestdet/FastestDet.onnx', 352, 352, 0, 1 / 255), *more):
-        yield (name, data / 'models' / file, crops(photos, count, w, h, mean, norm, rng, 0, 2 / 3),
-               crops(photos, 24, w, h, mean, norm, rng, 2 / 3, 1), None)
-
-
-def all_cases(args):
-    yield from cases(args.data, args.samples, args.image_model)
-    if args.trained:
-        yield from trained_cases(args.trained, args.samples, args.judged)
+    return pathlib.Path(file).resolve(), int(w), int(h), float(mean), float(norm)
 
 
 def agreement(exact, rounded):
@@ -92,105 +50,135 @@ def judge(exact, rounded, labels):
     return result
 
 
-def run_theirs(path, samples):
+def run_theirs(path, samples, outputs=None):
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
-    name = session.get_inputs()[0].name
-    return [session.run(None, {name: x[None]}) for x in samples]
+    return [session.run(outputs, feed) for feed in samples]
 
 
-def theirs(model, calibration, test, labels, folder, method):
-    import logging
-
-    from onnxruntime import quantization
+def prepare(model, out):
+    """What ONNX Runtime's and NNCF's documents want: a new opset, then shapes inferred and nodes joined."""
+    import onnx
+    import onnx.version_converter
     from onnxruntime.quantization.shape_inference import quant_pre_process
-    logging.getLogger().setLevel(logging.ERROR)
+    upgraded = onnx.load(str(model))
+    if upgraded.opset_import[0].version < 13:  # scales of channels came with opset 13
+        upgraded = onnx.version_converter.convert_version(upgraded, 13)
+    saved = out.with_name('upgraded.onnx')
+    onnx.save(upgraded, str(saved))
+    quant_pre_process(str(saved), str(out), skip_symbolic_shape=True)
+
+
+def onnx_runtime_int8(prepared, calibration, out, method):
+    """Zero points for activations, scales of weights by channel: what its documents advise for x86."""
+    from onnxruntime import quantization
 
     class Reader(quantization.CalibrationDataReader):
-        def __init__(self, name):
-            self.feeds = iter([{name: x[None]} for x in calibration])
+        def __init__(self):
+            self.feeds = iter(calibration)
 
         def get_next(self):
             return next(self.feeds, None)
 
-    import onnx
-    import onnx.version_converter
-    name = onnx.load(str(model)).graph.input[0].name
-    prepared = folder / 'prepared.onnx'
-    if not prepared.exists():
-        upgraded = onnx.load(str(model))
-        if upgraded.opset_import[0].version < 13:  # scales of channels came with opset 13
-            upgraded = onnx.version_converter.convert_version(upgraded, 13)
-        onnx.save(upgraded, str(folder / 'upgraded.onnx'))
-        quant_pre_process(str(folder / 'upgraded.onnx'), str(prepared), skip_symbolic_shape=True)
-    out = folder / f'{method}.onnx'
-    quantization.quantize_static(str(prepared), str(out), Reader(name), quant_format=quantization.QuantFormat.QDQ, per_channel=True,
+    quantization.quantize_static(str(prepared), str(out), Reader(), quant_format=quantization.QuantFormat.QDQ, per_channel=True,
                                  activation_type=quantization.QuantType.QUInt8, weight_type=quantization.QuantType.QInt8,
                                  calibrate_method=getattr(quantization.CalibrationMethod, method))
-    return judge(run_theirs(model, test), run_theirs(out, test), labels)
 
 
-def nncf_int8(model, calibration, test, labels, folder):
-    """nncf.quantize as its documents begin: default preset and settings."""
-    import logging
-
+def nncf_int8(prepared, calibration, out, **options):
+    """nncf.quantize as its documents begin."""
     import nncf
     import onnx
+    data = nncf.Dataset(list(calibration), lambda feed: feed)
+    onnx.save(nncf.quantize(onnx.load(str(prepared)), data, subset_size=len(calibration), **options), str(out))
+
+
+def peers(case):
+    """Engine, method and a function that makes out of the prepared model."""
+    for method in THEIRS:
+        yield 'ONNX Runtime', method, lambda prepared, out, m=method: onnx_runtime_int8(prepared, case.calibration, out, m)
+    try:
+        import nncf
+    except ImportError as error:
+        return print(f'no NNCF: {error}')
     nncf.set_log_level(logging.ERROR)
-    loaded = onnx.load(str(folder / 'prepared.onnx'))  # opset 13, as for ONNX Runtime
-    name = loaded.graph.input[0].name
-    data = nncf.Dataset(list(calibration), lambda x: {name: x[None]})
-    quantized = nncf.quantize(loaded, data, subset_size=len(calibration))
-    onnx.save(quantized, str(folder / 'nncf.onnx'))
-    return judge(run_theirs(model, test), run_theirs(folder / 'nncf.onnx', test), labels)
+    yield 'NNCF', 'default', lambda prepared, out: nncf_int8(prepared, case.calibration, out)
+    kind = nncf.ModelType.TRANSFORMER if case.transformer else None
+    yield ('NNCF', 'transformer' if kind else 'mixed preset',
+           lambda prepared, out: nncf_int8(prepared, case.calibration, out, model_type=kind, preset=nncf.QuantizationPreset.MIXED))
 
 
-def run_ours(bin_folder, model, samples, folder):
-    """By the names of the outputs, as enginerun lists them."""
-    listed = subprocess.run([bin_folder / 'enginerun', *model, '--show-io'], capture_output=True, text=True, check=True).stdout
-    name = [line.split()[1] for line in listed.splitlines() if line.startswith('input')][0]
-    outputs = [line.split()[1] for line in listed.splitlines() if line.startswith('output')]
+def save_samples(samples, folder, stem):
+    """NAME=FILE words of each sample."""
+    rows = []
+    for i, feed in enumerate(samples):
+        words = []
+        for k, (name, array) in enumerate(feed.items()):
+            path = folder / f'{stem}{i}_{k}.npy'
+            np.save(path, array)
+            words.append(f'{name}={path}')
+        rows.append(words)
+    return rows
+
+
+def run_ours(bin_folder, model, samples, outputs, folder):
+    """Answers by sample; nets of an open batch, of which there are many samples, run all at once."""
+    many = len(samples) > 500
+    if many:
+        samples = [{name: np.concatenate([feed[name] for feed in samples]) for name in samples[0]}]
     answers = []
-    if len(samples) > 500:  # nets of an open batch: all at once
-        np.save(folder / 'x.npy', samples)
-        words = [w for i, o in enumerate(outputs) for w in ('--output', f'{o}={folder}/{i}.npy')]
-        subprocess.run([bin_folder / 'enginerun', *model, '--input', f'{name}={folder}/x.npy', *words], capture_output=True, check=True)
-        return [list(one) for one in zip(*[np.load(folder / f'{i}.npy')[:, None] for i in range(len(outputs))])]
-    for x in samples:
-        np.save(folder / 'x.npy', x[None])
-        words = [w for i, o in enumerate(outputs) for w in ('--output', f'{o}={folder}/{i}.npy')]
-        subprocess.run([bin_folder / 'enginerun', *model, '--input', f'{name}={folder}/x.npy', *words], capture_output=True, check=True)
+    for words in save_samples(samples, folder, 'x'):
+        inputs = [w for word in words for w in ('--input', word)]
+        saved = [w for i, o in enumerate(outputs) for w in ('--output', f'{o}={folder}/{i}.npy')]
+        subprocess.run([bin_folder / 'enginerun', *model, *inputs, *saved], capture_output=True, check=True)
         answers.append([np.load(folder / f'{i}.npy') for i in range(len(outputs))])
-    return answers
+    return [list(one) for one in zip(*[a[:, None] for a in answers[0]])] if many else answers
 
 
-def ours(bin_folder, model, calibration, test, labels, folder, args):
-    np.save(folder / 'calibration.npy', calibration)
+def ours(bin_folder, case, outputs, folder, args):
     out = folder / 'ours.param', folder / 'ours.bin'
-    done = subprocess.run([bin_folder / 'enginequantize', model, *out, '--data', folder / 'calibration.npy', '--holdout', '0', *args],
-                          capture_output=True, text=True)
+    data = [word for words in save_samples(case.calibration, folder, 'c') for word in words]
+    done = subprocess.run([bin_folder / 'enginequantize', case.model, *out, '--data', *data, '--holdout', '0', *args], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stderr)
-    return judge(run_ours(bin_folder, [model], test, folder), run_ours(bin_folder, out, test, folder), labels)
+    return run_ours(bin_folder, out, case.test, outputs, folder)
 
 
-def compare(name, model, calibration, test, labels, bin_folder, methods):
+def same_sizes(exact, rounded):
+    return [[b.reshape(a.shape) for a, b in zip(*pair)] for pair in zip(exact, rounded)]
+
+
+def compare(case, bin_folder, methods):
+    import onnx
     rows = []
+
+    def add(engine, method, exact, make):
+        try:
+            row = judge(exact, same_sizes(exact, make()), case.labels)
+        except Exception as error:  # the others go on
+            row = {'failed': f'{type(error).__name__}: {error}'.splitlines()[0][:200]}
+        rows.append({'engine': engine, 'method': method, **row})
+
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
+        outputs = [o.name for o in onnx.load(str(case.model)).graph.output]
+        exact = run_ours(bin_folder, [case.model], case.test, outputs, folder)
         for label, args in methods:
-            rows.append({'engine': 'quoll', 'method': label, **ours(bin_folder, model, calibration, test, labels, folder, args)})
-        for method in THEIRS:
-            rows.append({'engine': 'ONNX Runtime', 'method': method, **theirs(model, calibration, test, labels, folder, method)})
-        try:
-            rows.append({'engine': 'NNCF', 'method': 'default', **nncf_int8(model, calibration, test, labels, folder)})
-        except ImportError as error:
-            print(f'no NNCF: {error}')
-    print(f'\n{name}: {len(calibration)} samples to calibrate with, {len(test)} to judge with\n')
+            add('quoll', label, exact, lambda: ours(bin_folder, case, outputs, folder, args))
+        prepared = folder / 'prepared.onnx'
+        prepare(case.model, prepared)
+        exact = run_theirs(case.model, case.test, outputs)
+        for engine, method, make in peers(case):
+            out = folder / 'theirs.onnx'
+            add(engine, method, exact, lambda: (make(prepared, out), run_theirs(out, case.test, outputs))[1])
+    print(f'\n{case.name}: {len(case.calibration)} samples to calibrate with, {len(case.test)} to judge with\n')
     print('| engine | method | SQNR of outputs, dB | same largest value | right |\n|---|---|---|---|---|')
     for row in rows:
+        if 'failed' in row:
+            print(f'| {row["engine"]} | {row["method"]} | {row["failed"]} | | |', flush=True)
+            continue
         sqnr = ', '.join(f'{o["sqnr_db"]:.1f}' for o in row['outputs'])
         same = ', '.join(f'{o["argmax"]:.4f}' for o in row['outputs'])
         right = f'{row["right"]} (float {row["right_float"]})' if 'right' in row else ''
@@ -200,22 +188,32 @@ def compare(name, model, calibration, test, labels, bin_folder, methods):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--bin', type=pathlib.Path, default=ROOT / 'build/bin')
-    parser.add_argument('--data', type=pathlib.Path, default=os.environ.get('QUOLL_DATA'))
+    parser.add_argument('--bin', type=pathlib.Path, default=quantize_cases.ROOT / 'build/bin')
+    parser.add_argument('--data', type=pathlib.Path, default=os.environ.get('QUOLL_DATA') or None)
     parser.add_argument('--trained', type=pathlib.Path, help='folder of quantize_train.py')
+    parser.add_argument('--ocr', type=pathlib.Path, help="folder of PP-OCR's nets")
+    parser.add_argument('--vad', type=pathlib.Path, nargs=2, metavar=('MODEL', 'FOLDER'), help='silero_vad_openvino_16k.onnx, and .wav files of 48 kHz')
+    parser.add_argument('--sentences', type=pathlib.Path, nargs=2, metavar=('MODEL', 'TOKENIZER'),
+                        help='ONNX of MiniLM, inputs ids and mask [1, 64], and its tokenizer.json')
+    parser.add_argument('--texts', type=pathlib.Path, default=pathlib.Path('/usr/share/common-licenses'), help='folder of English texts')
     parser.add_argument('--image-model', type=image_model, action='append', default=[], metavar='FILE=W,H,MEAN,NORM',
                         help='a net whose input is (RGB - MEAN) * NORM; with --data, for its photos')
     parser.add_argument('--samples', type=int, default=64)
+    parser.add_argument('--trained-samples', type=int, default=256, help='of the trained classifiers')
     parser.add_argument('--judged', type=int, default=2000, help='images to judge the trained classifiers with')
-    parser.add_argument('--only', help='one model')
+    parser.add_argument('--only', nargs='*', help='these models')
     parser.add_argument('--methods', nargs='*', default=OURS, help='of enginequantize; METHOD:OPTION:... adds options')
     parser.add_argument('--json', type=pathlib.Path)
     args = parser.parse_args()
+    logging.getLogger().setLevel(logging.ERROR)
     methods = [(m, ['--method', *m.split(':')]) for m in args.methods]
-    results = {name: compare(name, model, calibration, test, labels, args.bin.resolve(), methods)
-               for name, model, calibration, test, labels in all_cases(args) if args.only in (None, name)}
-    if args.json:
-        args.json.write_text(json.dumps(results, indent=1))
+    results = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for case in quantize_cases.all_cases(args, pathlib.Path(folder)):
+            if args.only is None or case.name in args.only:
+                results[case.name] = compare(case, args.bin.resolve(), methods)
+                if args.json:
+                    args.json.write_text(json.dumps(results, indent=1))
 
 
 if __name__ == '__main__':
