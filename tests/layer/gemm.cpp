@@ -108,6 +108,15 @@ TEST(Gemm, blocks_of_four_bits_by_hand) {
                   {mat_of(Shape(3, 1), {1, 1, 1})}, mat_of(Shape(1, 1), {-1 - 3.5f - 6.5f}));
 }
 
+TEST(Gemm, blocks_of_three_bits_by_hand) {
+    // 3, -2, -4 as 3, 6, 4 of three bits each; scale 2; factors 1, 2, 3 of the input.
+    Mat b(Shape(2, DType::s8));
+    ((signed char*)b.data)[0] = 0x33, ((signed char*)b.data)[1] = 0x01;
+    expect_values("Gemm", "3=1 5=1 6=1 8=1 9=3 10=-1 18=310",
+                  {b, mat_of(Shape(1), {2}), mat_of(Shape(3), {1, 2, 3})},
+                  {mat_of(Shape(3, 1), {1, 1, 1})}, mat_of(Shape(1, 1), {1.5f - 2 - 6}));
+}
+
 namespace {
 
 // A matrix of k x n weights in blocks, and rows that meet it.
@@ -183,7 +192,7 @@ private:
 // With one product for each of fp32 many rows meet weights in blocks as bytes: an input is off by
 // half a step at most, of 127 up to the largest of its block; by 2^-8 of itself on bf16 units.
 TEST(Gemm, weights_in_blocks) {
-    for (int term : {400, 403, 411, 600, 801}) {
+    for (int term : {303, 400, 403, 411, 600, 801}) {
         for (int form = 0; form < 4; form++) {
             BlockProduct p(term, form % 2, form / 2);
             for (int rows : {1, 6, 30}) p.expect(rows, 0, p.run(rows, 6));

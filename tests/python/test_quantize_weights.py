@@ -34,7 +34,7 @@ def product(folder, op, weight, bias):
 
 
 @pytest.mark.parametrize('op', ['InnerProduct', 'Gemm', 'GemmT'])
-@pytest.mark.parametrize('bits, block', [(8, 64), (6, 64), (4, 32), (4, 128), (4, 16)])
+@pytest.mark.parametrize('bits, block', [(8, 64), (6, 64), (3, 32), (4, 32), (4, 128), (4, 16)])
 def test_blocks(bits, block, op, tmp_path):
     rng = np.random.default_rng(bits + block)
     n, k = 24, 200

@@ -44,7 +44,7 @@ bool parse_block(std::string kind, BlockKind* k) {
     char rest = 0;
     const int read = sscanf(kind.c_str(), "block%dx%d%c", &k->bits, &k->block, &rest);
     const bool form = read == 2 || (read == 1 && kind == "block" + std::to_string(k->bits));
-    return form && (k->bits == 4 || k->bits == 6 || k->bits == 8) &&
+    return form && (k->bits == 3 || k->bits == 4 || k->bits == 6 || k->bits == 8) &&
            (k->block == 16 || k->block == 32 || k->block == 64 || k->block == 128);
 }
 
@@ -402,7 +402,8 @@ bool is_weight_kind(const std::string& kind) {
 }
 
 std::string weight_kind_names() {
-    return "int8, affine, dynamic, weights8, table8, block4, block6, block8 (x16, x32, x64, x128, "
+    return "int8, affine, dynamic, weights8, table8, block3, block4, block6, block8 (x16, x32, "
+           "x64, x128, "
            "then z: "
            "zero points), fp16, "
            "bf16, "

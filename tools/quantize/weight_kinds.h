@@ -15,7 +15,7 @@ namespace quoll {
 //   weights8          8-bit weights with a scale for each output, float arithmetic; not in ncnn
 //   table8            8-bit indexes into 256 floats, float arithmetic; ncnn reads them
 //   dynamic           int8 arithmetic, the scale of the input found in each run
-//   block4, block6, block8
+//   block3, block4, block6, block8
 //                     blocks of 64 weights of so many bits with a scale each; block4x32 and so on
 //                     say the size: 16, 32, 64 or 128; with a z behind that (block4z, block4x32z)
 //                     each block has a zero point too

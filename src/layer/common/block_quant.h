@@ -1,7 +1,7 @@
 // Weights quantised in blocks, as Gemm and MultiHeadAttention may hold their matrices: each row is
-// a string of signed integers of 4, 6 or 8 bits (little endian, without gaps), and each block of
-// 16 (not in ncnn), 32, 64 or 128 of them has a scale by which its values are divided, and maybe a
-// zero point that is taken off before.
+// a string of signed integers of 3 (not in ncnn), 4, 6 or 8 bits (little endian, without gaps), and
+// each block of 16 (not in ncnn), 32, 64 or 128 of them has a scale by which its values are
+// divided, and maybe a zero point that is taken off before.
 #ifndef QUOLL_LAYER_BLOCK_QUANT_H
 #define QUOLL_LAYER_BLOCK_QUANT_H
 
@@ -21,19 +21,21 @@ struct BlockQuant {
         : bits(quantize_term / 100),
           block(quantize_term % 10 == 3 ? 16 : 32 << quantize_term % 10),
           input_scales(quantize_term % 100 / 10 == 1) {
-        const bool known = (bits == 4 || bits == 6 || bits == 8) && quantize_term % 100 / 10 <= 1 &&
-                           quantize_term % 10 <= 3;
+        const bool known = (bits == 3 || bits == 4 || bits == 6 || bits == 8) &&
+                           quantize_term % 100 / 10 <= 1 && quantize_term % 10 <= 3;
         if (!known) bits = 0;
     }
     explicit operator bool() const { return bits != 0; }
+    // Of a value where layers keep it.
+    int kept_bits() const { return bits <= 4 ? 4 : 8; }
     int64_t row_bytes(int64_t count) const { return (count * bits + 7) / 8; }
     int64_t blocks(int64_t count) const { return (count + block - 1) / block; }
 };
 
 // What the format does not know, though it would look like int8.
 inline int check_quantize_term(const Layer& layer, int term) {
-    if (BlockQuant(term) || (term < 400 && (term < 4 || term > 6))) return kOk;
-    return layer.fail("quantize_term (18): expected 0 to 3 or 400 to 813, got %d", term);
+    if (BlockQuant(term) || (term < 300 && (term < 4 || term > 6))) return kOk;
+    return layer.fail("quantize_term (18): expected 0 to 3 or 300 to 813, got %d", term);
 }
 
 // `count` values of row `row` of an s8 matrix [rows][row_bytes(count)] with scales

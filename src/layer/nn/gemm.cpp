@@ -46,7 +46,8 @@ void Gemm::params(Gemm& s, ParamVisitor& v) {
     v(13, "output_elemtype", s.output_elemtype, 0, "no effect");
     v(14, "output_transpose", s.output_transpose, 0, "1: the output is [N][M]", between(0, 1));
     v(18, "quantize_term", s.quantize_term, 0,
-      "not 0: int8 arithmetic; 4xy, 6xy, 8xy: weights of 4, 6, 8 bits, x 1: with input scales, y "
+      "not 0: int8 arithmetic; 3xy (not in ncnn), 4xy, 6xy, 8xy: weights of so many bits, x 1: "
+      "with input scales, y "
       "0, 1, 2: 32, 64, 128 values share a scale, 3: 16, not in ncnn",
       at_least(0));
     v(23, "quantize_zeros", s.quantize_zeros, 0,

@@ -1,4 +1,4 @@
-// Gemm with weights of 4, 6 or 8 bits in blocks. Those of 6 bits are stored in 8.
+// Gemm with weights of 3, 4, 6 or 8 bits in blocks. Those of 3 bits are stored in 4, of 6 in 8.
 #include "layer/common/block_quant.h"
 #include "layer/nn/gemm.h"
 #include "layer/vulkan/vulkan_layer.h"
@@ -11,7 +11,7 @@ namespace {
 class GemmBlocksVulkan : public VulkanLayer {
 public:
     explicit GemmBlocksVulkan(const Gemm& layer)
-        : layer_(layer), quant_(layer.quantize_term), bits_(quant_.bits == 4 ? 4 : 8) {}
+        : layer_(layer), quant_(layer.quantize_term), bits_(quant_.kept_bits()) {}
 
     int load(VulkanContext& context) {
         QUOLL_RETURN_IF_ERROR(context.weights.add_words(packed(), &weight_));

@@ -62,7 +62,7 @@ int BlockMatrix::reserve(const Layer& layer, int n, int k, int64_t blocks, size_
 
 int BlockMatrix::create(const Layer& layer, const BlockQuant& quant, const Mat& packed,
                         const Mat& scales, const Mat& zeros, const Mat& inputs, int n, int k) {
-    bits_ = quant.bits == 4 ? 4 : 8;
+    bits_ = quant.kept_bits();
     form_ = bits_ / 8;
     block_ = quant.block;
     const bool halves = have_half_inverses(scales, n * quant.blocks(k));
