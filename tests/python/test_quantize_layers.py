@@ -317,3 +317,26 @@ def test_swish_stays_a_layer(tmp_path):
     ex.input('data', ncnn.Mat(x[0]))
     np.testing.assert_allclose(np.array(ex.extract('out')[1]), ours, atol=0.02)
     del ex  # before the net
+
+
+def test_depthwise_layers_that_cost_most_stay_in_float(tmp_path):
+    """Behind HardSwish channels of far different sizes cannot be made alike: method best leaves such a depthwise layer in float, and others do not."""
+    rng = np.random.default_rng(8)
+    (tmp_path / 'm.param').write_text(
+        '7767517\n5 5\nInput in 0 1 data 0=12 1=12 2=3\nConvolution a 1 1 data a 0=16 1=3 4=1 5=1 6=432\nHardSwish h 1 1 a h 0=0.1666667 1=0.5\n'
+        'ConvolutionDepthWise b 1 1 h b 0=16 1=3 4=1 5=1 6=144 7=16 9=1\nConvolution c 1 1 b out 0=8 1=1 5=1 6=128\n')
+    sizes = 4.0 ** (np.arange(16) % 6)
+    first, each, last = rng.normal(size=(16, 27)) * sizes[:, None] / 5, rng.normal(size=(16, 9)) / sizes[:, None], rng.normal(size=128) / 4
+    parts = [[0], first.ravel(), rng.normal(size=16) * sizes, [0], each.ravel(), rng.normal(size=16), [0], last, rng.normal(size=8)]
+    np.concatenate(parts).astype(np.float32).tofile(tmp_path / 'm.bin')
+    model, x = (tmp_path / 'm.param', tmp_path / 'm.bin'), rng.normal(size=(40, 3, 12, 12)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    exact = np.stack([run_engine(*model, {'data': v}, ['out'])['out'] for v in x[:8]])
+    noise = {}
+    for method, more in ('best', []), ('all', ['--layer', 'b=affine']), ('mse', ['--method', 'mse']):
+        log = quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--write-override', tmp_path / 'o.json', *more).stdout
+        assert ('in float   b, which' in log) == (method == 'best')
+        assert json.loads((tmp_path / 'o.json').read_text())['layers']['b'] == ('float' if method == 'best' else 'affine')
+        got = np.stack([run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': v}, ['out'])['out'] for v in x[:8]])
+        noise[method] = ((got - exact) ** 2).sum()
+    assert noise['best'] < 0.3 * min(noise['all'], noise['mse'])

@@ -26,7 +26,9 @@ struct QuantizeReport {
     ErrorLimits limits;
     int64_t bytes_before = 0, bytes_after = 0;
     double calibration_seconds = 0;
-    int equalised = 0;   // blobs whose channels were brought to like ranges
+    int equalised = 0;  // blobs whose channels were brought to like ranges
+    // Layers that method best left in float, and by how many dB each brings the outputs nearer.
+    std::vector<std::pair<std::string, double>> in_float;
     std::string metric;  // of the frontier
     std::vector<FrontierPoint> frontier;
 };
