@@ -219,3 +219,19 @@ def test_no_data(tmp_path):
     (tmp_path / 'empty.txt').write_text('# nothing\n')
     assert "no samples of input 'data'" in last_line(quantize(digits_model(), tmp_path / 'q', '--data', tmp_path / 'empty.txt', code=1).stderr)
     assert 'no images' in last_line(quantize(digits_model(), tmp_path / 'q', '--data', tmp_path / 'empty', code=1).stderr)
+
+
+def test_inputs_of_several_items(tmp_path):
+    """An array whose first axis the model fixes, as a state of two layers, is one sample, and more of them are as many as they hold."""
+    rng = np.random.default_rng(6)
+    (tmp_path / 'm.param').write_text('7767517\n2 2\nInput data 0 1 data 0=6 1=1 20=3 -23321=3,2,1,6 22=1 23=1\n'
+                                      'InnerProduct fc 1 1 data out 0=4 2=24\n')
+    np.concatenate([[0], rng.normal(size=24)]).astype(np.float32).tofile(tmp_path / 'm.bin')
+    model, words = (tmp_path / 'm.param', tmp_path / 'm.bin'), []
+    for i in range(3):
+        np.save(tmp_path / f'{i}.npy', rng.normal(size=(2, 1, 6)).astype(np.float32))
+        words.append(tmp_path / f'{i}.npy')
+    np.save(tmp_path / 'many.npy', rng.normal(size=(9, 1, 6)).astype(np.float32))
+    for data, count in (words, 3), ([tmp_path / 'many.npy'], 9):
+        done = quantize(model, tmp_path / 'q', '--data', *data, '--holdout', 0)
+        assert f'warning: {count} samples to calibrate with' in done.stderr

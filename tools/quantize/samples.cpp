@@ -78,6 +78,11 @@ bool is_there(const std::string& path) {
     return stat(path.c_str(), &st) == 0;
 }
 
+// True of one sample whose first axis has the size that the model fixes: states of two layers, say.
+bool is_one_sample(const Mat& m, const ModelInput& input) {
+    return m.n <= 1 || (input.array.said() && input.array.size(0) == m.n);
+}
+
 // Arrays of more axes, or of more items, than the input has become batches.
 int read_array(const std::string& path, const ModelInput& input, Mat* m) {
     if (input.array.said()) {
@@ -120,11 +125,12 @@ private:
                 const LogMute mute;
                 if (read_array(path, data_->input, &m)) m = Mat();
             }
-            for (int n = 0; m.n > 1 && n < m.n; n++) {
+            const bool one = is_one_sample(m, data_->input);
+            for (int n = 0; !one && n < m.n; n++) {
                 item.batch = n;
                 data_->items.push_back(item);
             }
-            if (m.n > 1) return data_->arrays[path] = m, kOk;
+            if (!one) return data_->arrays[path] = m, kOk;
         }
         data_->items.push_back(item);
         return kOk;
