@@ -54,6 +54,22 @@ void average_windows(const PoolWindows& w) {
     }
 }
 
+void relu(const float* in, float* out, size_t n, const float* params) {
+    using V = s::vecf<4>;
+    const float16_t slope = (float16_t)params[0];
+    const auto apply = [&](V x) QUOLL_INLINE_LAMBDA {
+        const float16x8_t low = slope == 0 ? vdupq_n_f16(0) : vmulq_n_f16(x.v, slope);
+        return V{vbslq_f16(vcltzq_f16(x.v), low, x.v)};
+    };
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        s::unroll<4>([&](auto j) QUOLL_INLINE_LAMBDA {
+            apply(V::load(in + i + 4 * j())).store(out + i + 4 * j());
+        });
+    for (; i + 4 <= n; i += 4) apply(V::load(in + i)).store(out + i);
+    if (i < n) apply(V::load_n(in + i, n - i)).store_n(out + i, n - i);
+}
+
 template <class Op, int columns, int stride>
 constexpr PoolWindowsKernel pool_kernel() {
     if constexpr (std::is_same<Op, Average>::value) {
@@ -73,6 +89,7 @@ const F16Kernels QUOLL_ISA_TABLE(f16_kernels) = {
 #include "layer/cpu/dwconv/kernels.inc"
 #undef QUOLL_DWCONV_ROW
     {&dwconv_planar<1>, &dwconv_planar<2>},
+    &relu,
     &input,
     &output,
     &tile_input,

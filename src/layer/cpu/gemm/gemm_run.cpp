@@ -248,16 +248,20 @@ void start_from_residual(const GemmProblem& g, const GemmRows& rows, const Panel
     }
 }
 
-// Applies the activation where C's vectors are whole, to as long runs as there are.
-void finish_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, float* c) {
+// Applies the activation where C's vectors are whole, to as long runs as there are in `tiles`
+// tiles, a step from each other.
+void finish_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, float* c,
+                   size_t tiles, ptrdiff_t step) {
     const size_t lanes = g.kernels->gemm->lanes, vectors = panel.width / lanes;
     // Vectors that follow each other in a row, or rows of one vector, are one array.
     const bool whole_rows = panel.c_vector == (ptrdiff_t)lanes;
     const bool dense = !whole_rows && rows.c_row == (ptrdiff_t)lanes;
-    const size_t count = whole_rows ? panel.width : dense ? rows.rows * lanes : lanes;
-    for (size_t v = 0; v < (whole_rows ? 1 : vectors); v++)
-        for (int m = 0; m < (dense ? 1 : rows.rows); m++)
-            g.activation.finish(c + (ptrdiff_t)v * panel.c_vector + m * rows.c_row, count);
+    size_t count = whole_rows ? panel.width : dense ? rows.rows * lanes : lanes;
+    if (dense && step == (ptrdiff_t)count) count *= tiles, tiles = 1;
+    for (size_t i = 0; i < tiles; i++, c += step)
+        for (size_t v = 0; v < (whole_rows ? 1 : vectors); v++)
+            for (int m = 0; m < (dense ? 1 : rows.rows); m++)
+                g.activation.finish(c + (ptrdiff_t)v * panel.c_vector + m * rows.c_row, count);
 }
 
 // A panel by `count` tiles that are alike.
@@ -289,8 +293,7 @@ void run_direct(const GemmProblem& g, const GemmRows* tiles, size_t count, const
     tile.high = last ? g.activation.high : INFINITY;
     tile.fetch = fetch;
     run_section(g, rows, panel, section, &tile);
-    for (size_t i = 0; last && g.activation.pass && i < count; i++)
-        finish_direct(g, rows, panel, tile.c + (ptrdiff_t)i * tile.c_tile);
+    if (last && g.activation.pass) finish_direct(g, rows, panel, tile.c, count, tile.c_tile);
 }
 
 // The columns of a tile [rows][width] that make blocks of kPack in C. A copy of known length is a
