@@ -161,6 +161,12 @@ Panel make_panel(const GemmProblem& g, size_t p) {
     panel.width = panel_width(kernels, g.n, p);
     panel.used = g.whole_panels ? panel.width : std::min(panel.width, g.n - panel.n0);
     panel.tiles = kernels.tile[panel.width / kernels.step - 1];
+    if (panel.n0 + panel.width <= g.c_pack && panel.used == panel.width) {  // in the first block
+        panel.c = panel.residual = (ptrdiff_t)panel.n0;
+        panel.c_vector = panel.residual_vector = (ptrdiff_t)lanes;
+        panel.direct = true;
+        return panel;
+    }
     panel.c = column_offset(g, panel.n0, g.c_block);
     panel.residual = column_offset(g, panel.n0, g.residual_block);
     // Of whole panels a second vector may have no column of the matrix.
@@ -639,12 +645,25 @@ void run_rows(const GemmMatrix& g, GemmProblem* problem, int threads) {
     enum { kMaxRows = 128 };
     GemmRows rows[kMaxRows];
     const size_t partitions = (g.m + g.kernels->gemm->max_rows - 1) / g.kernels->gemm->max_rows;
+    if (partitions == 0) return;
+    // As matrix_rows, one after another.
+    const size_t shorter = g.m / partitions, longer = g.m % partitions;
+    ptrdiff_t m0 = 0;
     problem->rows = rows;
     problem->chunk = gemm_chunk(*g.kernels->gemm, g.k, problem->num_sections > 1 ? g.n : 0);
     for (size_t first = 0; first < partitions; first += kMaxRows) {
         problem->num_rows = std::min<size_t>(kMaxRows, partitions - first);
-        for (size_t i = 0; i < problem->num_rows; i++)
-            rows[i] = matrix_rows(g, partitions, first + i);
+        for (size_t i = 0; i < problem->num_rows; i++) {
+            const size_t p = first + i, length = shorter + (p < longer);
+            rows[i] = {m0 * g.a_row,
+                       m0 * g.c_row,
+                       g.a_row,
+                       g.c_row,
+                       (int)length,
+                       0,
+                       (int)((p < longer ? longer : partitions) - p)};
+            m0 += (ptrdiff_t)length;
+        }
         gemm_run(*problem, threads);
     }
 }
