@@ -9,7 +9,7 @@
 #include "simd/convert.h"
 #include "simd/dot.h"
 #if HWY_TARGET == HWY_NEON
-#include "layer/arm/int8_blocks_neon.h"
+#include "simd/int8_blocks_neon.h"
 #endif
 
 namespace quoll {

@@ -1,10 +1,10 @@
 // Parts of the int8 family's functions (layer/cpu/int8/generic.h) on NEON: blocks of four channels
-// become neighbours, four pixels at a time. E: a value of A, a byte or 16 bits.
+// become neighbours, four pixels at a time. Input: its Int8Input. E: a value of A, a byte or 16
+// bits.
 #pragma once
 
 #include <arm_neon.h>
 
-#include "layer/cpu/int8/int8.h"
 #include "simd/convert.h"
 
 namespace quoll {
@@ -12,8 +12,8 @@ namespace {
 
 // Of four blocks from src on, sixteen neighbours at dst: as many pixels as go by fours, whose
 // number it returns.
-template <class E>
-QUOLL_INLINE size_t copy_four_blocks(const Int8Input& t, const int8_t* src, E* dst) {
+template <class Input, class E>
+QUOLL_INLINE size_t copy_four_blocks(const Input& t, const int8_t* src, E* dst) {
     size_t p = 0;
     for (; p + 4 <= t.pixels; p += 4) {
         int8x16_t pixels[4];
@@ -31,7 +31,8 @@ QUOLL_INLINE size_t copy_four_blocks(const Int8Input& t, const int8_t* src, E* d
 }
 
 // Of two blocks from src on, neighbours at dst, where pixels follow each other.
-QUOLL_INLINE size_t copy_two_blocks(const Int8Input& t, const int8_t* src, uint8_t* dst) {
+template <class Input>
+QUOLL_INLINE size_t copy_two_blocks(const Input& t, const int8_t* src, uint8_t* dst) {
     size_t p = 0;
     for (; p + 4 <= t.pixels; p += 4) {
         const int32x4_t a = vreinterpretq_s32_s8(vld1q_s8(src + 4 * p));
@@ -45,9 +46,8 @@ QUOLL_INLINE size_t copy_two_blocks(const Int8Input& t, const int8_t* src, uint8
 
 // The blocks from src on that were copied together, of those before channel `channel`, and in
 // *done how many pixels of them. Bytes go in twos where planes of eight channels lie side by side.
-template <class E>
-QUOLL_INLINE int copy_blocks(const Int8Input& t, int channel, const int8_t* src, E* dst,
-                             size_t* done) {
+template <class Input, class E>
+QUOLL_INLINE int copy_blocks(const Input& t, int channel, const int8_t* src, E* dst, size_t* done) {
     if (t.src_pixel != 4) return 1;
     const int left = t.channels - channel, at = channel % t.dst_pack;
     if (left >= 16 && at + 16 <= t.dst_pack) {
