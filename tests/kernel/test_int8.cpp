@@ -9,6 +9,7 @@
 #include "guarded.h"
 #include "layer/common/affine8.h"
 #include "layer/cpu/int8/int8.h"
+#include "layer/cpu/int8/int8_winograd.h"
 #include "layer/cpu/registry/kernel_rows.h"
 #include "quoll/mat.h"
 
@@ -453,6 +454,14 @@ TEST(Int8Kernels, rows_of_windows_are_exact) {
             }
         }
     });
+}
+
+// 36 multiplications of a tile against 9 of each output that the map has.
+TEST(Int8Kernels, winograd_is_for_maps_that_fill_tiles) {
+    for (auto size : {std::pair<int, int>(1, 1), {2, 2}, {1, 4}, {17, 1}, {5, 1}})
+        EXPECT_FALSE(Int8Winograd::pays(size.first, size.second)) << size.first;
+    for (auto size : {std::pair<int, int>(3, 3), {7, 7}, {4, 2}, {56, 56}})
+        EXPECT_TRUE(Int8Winograd::pays(size.first, size.second)) << size.first;
 }
 
 // Points of tiles against the products of matrices, sums of 36 points against theirs, also those

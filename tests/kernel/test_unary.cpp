@@ -9,6 +9,7 @@
 #include "guarded.h"
 #include "layer/cpu/common/kernel_set.h"
 #include "layer/cpu/unary/unary.h"
+#include "quoll/mat.h"
 #include "ulp.h"
 
 using namespace quoll;
@@ -207,6 +208,34 @@ TEST_P(Unary, lengths_and_bounds) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Unary, ::testing::ValuesIn(kEntries),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// Of pairs of half floats: the product of what the slope rounds to, rounded once.
+TEST(KernelSet, relu_of_half_floats) {
+    if (!host_kernel_set().f16) GTEST_SKIP() << "no arithmetic of half floats";
+    const UnaryKernel relu = host_kernel_set().f16->unary->relu;
+    for (float slope : {0.1f, 0.f, -0.25f, 1.7f}) {
+        const float rounded = float16_to_float32(float32_to_float16(slope));
+        for (size_t pairs = 0; pairs <= 41; pairs++)
+            for (bool at_end : {false, true}) {
+                Guarded<float> in(pairs, at_end), out(pairs, at_end);
+                uint16_t* const x = (uint16_t*)in.data();
+                for (size_t i = 0; i < 2 * pairs; i++)
+                    x[i] = float32_to_float16(i % 11 == 9    ? -INFINITY
+                                              : i % 13 == 12 ? INFINITY
+                                                             : ((int)(i * 37 % 83) - 41) / 7.f);
+                relu(in.data(), out.data(), pairs, &slope);
+                for (size_t i = 0; i < 2 * pairs; i++) {
+                    const float v = float16_to_float32(x[i]);
+                    const uint16_t want =
+                        v < 0 ? float32_to_float16(slope == 0.f ? 0.f : v * rounded) : x[i];
+                    ASSERT_EQ(((uint16_t*)out.data())[i], want)
+                        << v << " slope " << slope << " at " << i << " of " << 2 * pairs;
+                }
+                relu(in.data(), in.data(), pairs, &slope);
+                ASSERT_EQ(memcmp(in.data(), out.data(), pairs * sizeof(float)), 0);
+            }
+    }
+}
 
 TEST(KernelSet, ordered_and_complete) {
     const IsaList isas = available_isas();

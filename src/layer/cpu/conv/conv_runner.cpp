@@ -140,23 +140,21 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     if (kernels.gemm->planar[0] && out_pack_ == 1 && in_channels_ <= out_channels_ &&
         s.maxk() * s.stride_w * s.stride_h == 1)
         in_pack_ = 1;
-    activation_ = FusedActivation(kernels, Activation(s.activation_type, s.activation_params));
     raw_weights_ = s.weight_data;
     kernels_ = packing_ = &kernels;
     if (can_take_f16(s, opt)) {
         pair_ = 2;
         in_pack_ = out_pack_ = kF16Pack;
         kernels_ = f16_kernels(opt);
-        activation_.pairs = &kernels_->cast->f16;
     } else if (can_take_planar_f16(layer, s, opt)) {
         pair_ = 2, planar_ = true;
         in_pack_ = out_pack_ = 1;
         kernels_ = f16_kernels(opt);
-        activation_.pairs = &kernels_->cast->f16;
     } else {
         narrows_ = f16_kernels(opt) && s.axes < 3 && group_ == 1 && !s.add_input &&
                    out_channels_ % kF16Pack == 0 && out_pack_ == kF16Pack / 2;
     }
+    activation_ = FusedActivation(*kernels_, Activation(s.activation_type, s.activation_params));
     const int made = make_bias(layer, s);
     if (made != kOk) kernels_ = nullptr;
     QUOLL_RETURN_IF_ERROR(made);

@@ -151,7 +151,6 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
         return kOk;
     }
     width_ = narrow ? num_output / group : 1;
-    activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
     // Half floats are in blocks of kF16Pack, or planar as the convolutions around have them.
     const bool planar = f16_kernels(opt) && axes < 3 && !narrow && num_output % kF16Pack != 0;
     const int pack = planar ? 1 : best_elempack(*kernels_, num_output, opt);
@@ -160,8 +159,8 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     if (f16_kernels(opt) && axes < 3 && !narrow && !planar) {
         kernels_ = f16_kernels(opt);
         pack_ = kF16Pack / 2, pair_ = 2;
-        activation_.pairs = &kernels_->cast->f16;
     }
+    activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
     row_ = narrow ? kernels_->dwconv->groups
                   : select_dwconv_row(*kernels_->dwconv, pack_, kernel_w, stride_w, dilation_w);
     support_fp16_storage = axes < 3;

@@ -161,6 +161,12 @@ Panel make_panel(const GemmProblem& g, size_t p) {
     panel.width = panel_width(kernels, g.n, p);
     panel.used = g.whole_panels ? panel.width : std::min(panel.width, g.n - panel.n0);
     panel.tiles = kernels.tile[panel.width / kernels.step - 1];
+    if (panel.n0 + panel.width <= g.c_pack && panel.used == panel.width) {  // in the first block
+        panel.c = panel.residual = (ptrdiff_t)panel.n0;
+        panel.c_vector = panel.residual_vector = (ptrdiff_t)lanes;
+        panel.direct = true;
+        return panel;
+    }
     panel.c = column_offset(g, panel.n0, g.c_block);
     panel.residual = column_offset(g, panel.n0, g.residual_block);
     // Of whole panels a second vector may have no column of the matrix.
@@ -248,16 +254,20 @@ void start_from_residual(const GemmProblem& g, const GemmRows& rows, const Panel
     }
 }
 
-// Applies the activation where C's vectors are whole, to as long runs as there are.
-void finish_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, float* c) {
+// Applies the activation where C's vectors are whole, to as long runs as there are in `tiles`
+// tiles, a step from each other.
+void finish_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, float* c,
+                   size_t tiles, ptrdiff_t step) {
     const size_t lanes = g.kernels->gemm->lanes, vectors = panel.width / lanes;
     // Vectors that follow each other in a row, or rows of one vector, are one array.
     const bool whole_rows = panel.c_vector == (ptrdiff_t)lanes;
     const bool dense = !whole_rows && rows.c_row == (ptrdiff_t)lanes;
-    const size_t count = whole_rows ? panel.width : dense ? rows.rows * lanes : lanes;
-    for (size_t v = 0; v < (whole_rows ? 1 : vectors); v++)
-        for (int m = 0; m < (dense ? 1 : rows.rows); m++)
-            g.activation.finish(c + (ptrdiff_t)v * panel.c_vector + m * rows.c_row, count);
+    size_t count = whole_rows ? panel.width : dense ? rows.rows * lanes : lanes;
+    if (dense && step == (ptrdiff_t)count) count *= tiles, tiles = 1;
+    for (size_t i = 0; i < tiles; i++, c += step)
+        for (size_t v = 0; v < (whole_rows ? 1 : vectors); v++)
+            for (int m = 0; m < (dense ? 1 : rows.rows); m++)
+                g.activation.finish(c + (ptrdiff_t)v * panel.c_vector + m * rows.c_row, count);
 }
 
 // A panel by `count` tiles that are alike.
@@ -289,8 +299,7 @@ void run_direct(const GemmProblem& g, const GemmRows* tiles, size_t count, const
     tile.high = last ? g.activation.high : INFINITY;
     tile.fetch = fetch;
     run_section(g, rows, panel, section, &tile);
-    for (size_t i = 0; last && g.activation.pass && i < count; i++)
-        finish_direct(g, rows, panel, tile.c + (ptrdiff_t)i * tile.c_tile);
+    if (last && g.activation.pass) finish_direct(g, rows, panel, tile.c, count, tile.c_tile);
 }
 
 // The columns of a tile [rows][width] that make blocks of kPack in C. A copy of known length is a
@@ -636,12 +645,25 @@ void run_rows(const GemmMatrix& g, GemmProblem* problem, int threads) {
     enum { kMaxRows = 128 };
     GemmRows rows[kMaxRows];
     const size_t partitions = (g.m + g.kernels->gemm->max_rows - 1) / g.kernels->gemm->max_rows;
+    if (partitions == 0) return;
+    // As matrix_rows, one after another.
+    const size_t shorter = g.m / partitions, longer = g.m % partitions;
+    ptrdiff_t m0 = 0;
     problem->rows = rows;
     problem->chunk = gemm_chunk(*g.kernels->gemm, g.k, problem->num_sections > 1 ? g.n : 0);
     for (size_t first = 0; first < partitions; first += kMaxRows) {
         problem->num_rows = std::min<size_t>(kMaxRows, partitions - first);
-        for (size_t i = 0; i < problem->num_rows; i++)
-            rows[i] = matrix_rows(g, partitions, first + i);
+        for (size_t i = 0; i < problem->num_rows; i++) {
+            const size_t p = first + i, length = shorter + (p < longer);
+            rows[i] = {m0 * g.a_row,
+                       m0 * g.c_row,
+                       g.a_row,
+                       g.c_row,
+                       (int)length,
+                       0,
+                       (int)((p < longer ? longer : partitions) - p)};
+            m0 += (ptrdiff_t)length;
+        }
         gemm_run(*problem, threads);
     }
 }

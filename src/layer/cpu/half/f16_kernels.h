@@ -12,6 +12,7 @@
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/gemm.h"
 #include "layer/cpu/pool/pool.h"
+#include "layer/cpu/unary/unary.h"
 #include "layer/cpu/winograd/winograd.h"
 
 namespace quoll {
@@ -25,6 +26,7 @@ struct F16Kernels {
 #include "layer/cpu/dwconv/kernels.inc"
 #undef QUOLL_DWCONV_ROW
     DwconvPlanarKernel dwconv_planar[2];  // [stride - 1]
+    UnaryKernel relu;                     // of n pairs
     WinogradInput winograd_input;
     WinogradOutput winograd_output;
     WinogradTileInput winograd_tile_input;

@@ -8,6 +8,9 @@
 #include "layer/cpu/int8/int8.h"
 #include "simd/convert.h"
 #include "simd/dot.h"
+#if HWY_TARGET == HWY_NEON
+#include "simd/int8_blocks_neon.h"
+#endif
 
 namespace quoll {
 namespace {
@@ -279,40 +282,6 @@ QUOLL_INLINE void copy_elements(const T* from, s::vecf<N> scale, Element* to) {
     }
 }
 
-// Of four blocks of four channels from src on, sixteen neighbours at dst: as many pixels as go by
-// fours, whose number it returns.
-#if HWY_TARGET == HWY_NEON
-QUOLL_INLINE size_t copy_four_blocks(const Int8Input& t, const int8_t* src, Element* dst) {
-    size_t p = 0;
-    for (; p + 4 <= t.pixels; p += 4) {
-        int8x16_t pixels[4];
-        s::load_transposed_words(src + 4 * p, t.src_block, pixels);
-        for (int i = 0; i < 4; i++, dst += t.dst_pixel) {
-            if constexpr (s::kHasDotOfFour) {
-                vst1q_s8((int8_t*)dst, pixels[i]);
-            } else {
-                vst1q_s16((int16_t*)dst, vmovl_s8(vget_low_s8(pixels[i])));
-                vst1q_s16((int16_t*)dst + 8, vmovl_s8(vget_high_s8(pixels[i])));
-            }
-        }
-    }
-    return p;
-}
-
-// Of two blocks of four channels from src on, neighbours at dst, where pixels follow each other.
-QUOLL_INLINE size_t copy_two_blocks(const Int8Input& t, const int8_t* src, Element* dst) {
-    size_t p = 0;
-    for (; p + 4 <= t.pixels; p += 4) {
-        const int32x4_t a = vreinterpretq_s32_s8(vld1q_s8(src + 4 * p));
-        const int32x4_t b = vreinterpretq_s32_s8(vld1q_s8(src + t.src_block + 4 * p));
-        const int32x4x2_t both = vzipq_s32(a, b);
-        vst1q_s8((int8_t*)dst + 8 * p, vreinterpretq_s8_s32(both.val[0]));
-        vst1q_s8((int8_t*)dst + 8 * p + 16, vreinterpretq_s8_s32(both.val[1]));
-    }
-    return p;
-}
-#endif
-
 template <class T, size_t pack>
 void input_packed(const Int8Input& t) {
     const auto scale = s::vecf<pack>::set(t.scale);
@@ -323,16 +292,7 @@ void input_packed(const Int8Input& t) {
         size_t done = 0;
         together = 1;
 #if HWY_TARGET == HWY_NEON
-        if constexpr (sizeof(T) == 1 && pack == 4) {
-            if (t.src_pixel == 4 && c + 16 <= t.channels && c % t.dst_pack + 16 <= t.dst_pack) {
-                together = 4;
-                done = copy_four_blocks(t, src, dst);
-            } else if (s::kHasDotOfFour && kOffset == 0 && t.src_pixel == 4 && t.dst_pack == 8 &&
-                       t.dst_pixel == 8 && c + 8 <= t.channels && c % 8 == 0) {
-                together = 2;
-                done = copy_two_blocks(t, src, dst);
-            }
-        }
+        if constexpr (sizeof(T) == 1 && pack == 4) together = copy_blocks(t, c, src, dst, &done);
 #endif
         for (int b = 0; b < together; b++, src += t.src_block, dst += pack)
             for (size_t p = done; p < t.pixels; p++)
@@ -663,18 +623,12 @@ QUOLL_INLINE void store_plain(const StoreColumn<kept, held>& column,
                               size_t step, Out* c, ptrdiff_t c_row, int rows) {
     int m = 0;
 #if HWY_TARGET == HWY_NEON && defined(__aarch64__)
-    // Rounding keeps the order of values, so that bytes can be limited instead; NaN is 0 there too.
     if constexpr (kept == Kept::kSigned || kept == Kept::kPositive) {
         if (c_row == (ptrdiff_t)s::kLanes && limits.low <= 0.f && limits.high >= 0.f) {
-            const int8x16_t low = vdupq_n_s8((int8_t)vcvtas_s32_f32(limits.low));
-            const int8x16_t high = vdupq_n_s8((int8_t)vcvtas_s32_f32(limits.high));
-            for (; m + 4 <= rows; m += 4, from += 4 * step, c += 4 * c_row) {
-                const s::vecf<s::kLanes> x[4] = {column.scaled(column.value(from)),
-                                                 column.scaled(column.value(from + step)),
-                                                 column.scaled(column.value(from + 2 * step)),
-                                                 column.scaled(column.value(from + 3 * step))};
-                s::store_limited_bytes(x, low, high, c);
-            }
+            m = store_limited_rows(limits.low, limits.high, rows, c, [&](int row) {
+                return column.scaled(column.value(from + row * step));
+            });
+            from += m * step, c += m * c_row;
         }
     }
 #endif

@@ -66,6 +66,15 @@ Int8Conv::Axis::Axis(const WindowAxis& a) {
     size = (int)std::min<int64_t>(all, INT_MAX);
 }
 
+// By the size of the input that the file tells; without one maps are taken to be large enough.
+static bool winograd_pays(const Layer& layer, const ConvolutionFields& s) {
+    ConvGeometry g;
+    if (layer.bottom_shapes.empty() || layer.bottom_shapes[0].dims != s.axes + 1 ||
+        convolution_geometry(layer, s, shapes_of(layer.bottom_shapes), &g) != kOk)
+        return true;
+    return Int8Winograd::pays(g.x.out, g.y.out);
+}
+
 int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
     weights_.clear();
     if (!int8_sums_fit(s.weight_data_int8, s.num_output, s.int8_affine != 0)) return kOk;
@@ -112,7 +121,7 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
         }
     }
     winograd_ = Int8Winograd();
-    if (!units_ && Int8Winograd::is_supported(*kernels_, s)) {
+    if (!units_ && Int8Winograd::is_supported(*kernels_, s) && winograd_pays(layer, s)) {
         if (winograd_.create(*kernels_, s, in_channels_, blocks_ * block_) != kOk) {
             layer.fail("out of memory for %d int8 weights", s.weight_data_size);
             return kOutOfMemory;

@@ -24,6 +24,11 @@ public:
     int create(const Int8Kernels& kernels, const ConvolutionFields& s, int in_channels,
                int channels);
     bool created() const { return channels_ > 0; }
+    // Whether windows of so many outputs are fewer multiplications by tiles: maps of few outputs
+    // leave most of a tile unused.
+    static bool pays(int width, int height) {
+        return 4. * kPoints * tiles(width) * tiles(height) <= 3. * 9 * width * height;
+    }
     // Tiles along an axis, and input positions under them.
     static int tiles(int outputs) { return (outputs + 3) / 4; }
     static int positions(int outputs) { return 4 * tiles(outputs) + 2; }

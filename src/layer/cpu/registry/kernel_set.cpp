@@ -68,6 +68,7 @@ struct Selected {
     DwconvKernels dwconv, f16_dwconv;                 // with parts of rows
     WinogradKernels winograd, f16_winograd;
     PoolKernels f16_pool;
+    UnaryKernels f16_unary;
     Int8Kernels int8, int8_pairs;  // with tiles of rows
     CastKernels cast;
     KernelSet half, f16;
@@ -209,7 +210,13 @@ void take_f16(const Machine& machine, Selected* s) {
     if (!take_tiles(KernelSlot::f16_gemm_tile, machine, &s->f16_gemm, 2)) return;
     take_planar(KernelSlot::f16_gemm_planar, kPlanarHalfPixels, machine, &s->f16_gemm);
     s->f16 = s->set;
+    s->f16.f16 = &s->f16;
     s->f16.gemm = &s->f16_gemm;
+    if (s->set.unary) {
+        s->f16_unary = *s->set.unary;
+        s->f16_unary.relu = f16.relu;
+        s->f16.unary = &s->f16_unary;
+    }
     s->f16_dwconv = f16_dwconv(f16);
     take_pairs_of_rows(KernelSlot::f16_dwconv_pair, machine, &s->f16_dwconv);
     if (s->set.dwconv) s->f16.dwconv = &s->f16_dwconv;

@@ -25,6 +25,8 @@ FusedActivation::FusedActivation(const KernelSet& kernels, const Activation& f)
     else
         pass = kernel_of(*kernels.unary, f);
     leaky = f.type == kActivationLeakyReLU;
+    // Of half floats' kernels only that of slopes takes pairs.
+    if (pass && kernels.f16 == &kernels && !leaky) pairs = &kernels.cast->f16;
 }
 
 void FusedActivation::finish_pairs(float* values, size_t count) const {

@@ -371,6 +371,13 @@ WinogradPlan::Tile WinogradPlan::tile_of_grid(int i) const {
 
 // The same tile of all grids follow each other, as do the places that they take.
 WinogradPlan::Tile WinogradPlan::tile(int i) const {
+    if (grids_ == 1) {
+        Tile t = tile_of_grid(i);
+        t.z = 0;
+        t.there_w = std::min(t.w, shape_.x.out - t.x);
+        t.there_h = std::min(t.h, shape_.y.out - t.y);
+        return t;
+    }
     Tile t = tile_of_grid(i / grids_);
     const int grid = i % grids_;
     int first;
@@ -429,8 +436,9 @@ void WinogradPlan::transform_tile(const float* in, int number, size_t k0, size_t
     static_assert(kWinogradTilePoints * kWinogradTilePoints * 4 <= kWinogradPoints * 16,
                   "tiles of several sizes are of 4 lanes");
     if (!inside) memset(border, 0, (size_t)w * h * lanes * sizeof(float));
+    const bool plain = is_plain(t);
     const auto transform = [&](const float* from, ptrdiff_t from_row, float* out) {
-        if (is_plain(t))
+        if (plain)
             kernels_.winograd->input(from, from_row, out, step);
         else
             kernels_.winograd->tile_input(from, from_row, t.w, t.h, out, step, axis_points_);
@@ -455,21 +463,6 @@ void WinogradPlan::transform_tile(const float* in, int number, size_t k0, size_t
     }
 }
 
-// Of one channel block.
-void WinogradPlan::transform_block(const Blobs& b, const Tile& t, const float* points, size_t step,
-                                   const float* bias, const float* added, float* out,
-                                   ptrdiff_t row) const {
-    const FusedActivation& f = b.activation;
-    if (is_plain(t))
-        kernels_.winograd->output(points, step, bias, added, out, row, t.there_w, t.there_h, f.low,
-                                  f.high);
-    else
-        kernels_.winograd->tile_output({points, step, axis_points_, t.w, t.h, bias, added, out, row,
-                                        t.there_w, t.there_h, f.low, f.high});
-    for (int y = 0; f.pass && y < t.there_h; y++)
-        f.finish(out + y * row, t.there_w * kernels_.lanes);
-}
-
 void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t step, int number,
                                     const Part& part) const {
     const size_t lanes = kernels_.lanes;
@@ -483,17 +476,33 @@ void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t st
     static_assert((kWinogradTilePoints - 2) * (kWinogradTilePoints - 2) * 4 <=
                       kWinogradOut * kWinogradOut * 16,
                   "tiles of several sizes are of 4 lanes");
-    for (size_t c = part.n0; c < part.n0 + part.columns; c += lanes) {
-        const ptrdiff_t at = ((ptrdiff_t)t.z * shape_.y.out + t.y) * row + t.x * (ptrdiff_t)lanes;
-        float* to = b.out + c / lanes * shape_.out_step + at;
-        const float* added = b.residual ? b.residual + c / lanes * b.residual_step + at : nullptr;
-        const float* const points = from + (c - part.n0);
-        if (!is_dilated()) {
-            transform_block(b, t, points, step, b.bias + c, added, to, row);
+    const FusedActivation& f = b.activation;
+    const bool plain = is_plain(t), dilated = is_dilated();
+    const WinogradOutput output = kernels_.winograd->output;
+    const auto transform = [&](const float* points, const float* bias, const float* added,
+                               float* out, ptrdiff_t out_row) {
+        if (plain)
+            output(points, step, bias, added, out, out_row, t.there_w, t.there_h, f.low, f.high);
+        else
+            kernels_.winograd->tile_output({points, step, axis_points_, t.w, t.h, bias, added, out,
+                                            out_row, t.there_w, t.there_h, f.low, f.high});
+        for (int y = 0; f.pass && y < t.there_h; y++)
+            f.finish(out + y * out_row, t.there_w * lanes);
+    };
+    const ptrdiff_t at = ((ptrdiff_t)t.z * shape_.y.out + t.y) * row + t.x * (ptrdiff_t)lanes;
+    const ptrdiff_t out_step = (ptrdiff_t)shape_.out_step, added_step = (ptrdiff_t)b.residual_step;
+    const ptrdiff_t first = (ptrdiff_t)(part.n0 / lanes);
+    float* to = b.out + first * out_step + at;
+    const float* added = b.residual ? b.residual + first * added_step + at : nullptr;
+    const float* bias = b.bias + part.n0;
+    for (const float* const end = from + part.columns; from < end;
+         from += lanes, bias += lanes, to += out_step, added += added ? added_step : 0) {
+        if (!dilated) {
+            transform(from, bias, added, to, row);
             continue;
         }
         if (added) copy_elements(lanes, added, blob, apart, tile, t.there_w, t.there_h);
-        transform_block(b, t, points, step, b.bias + c, added ? apart : nullptr, apart, tile.row);
+        transform(from, bias, added ? apart : nullptr, apart, tile.row);
         copy_elements(lanes, apart, tile, to, blob, t.there_w, t.there_h);
     }
 }

@@ -99,8 +99,6 @@ private:
                   float* sums) const;
     void transform_output(const Blobs& blobs, const float* from, size_t step, int number,
                           const Part& part) const;
-    void transform_block(const Blobs& blobs, const Tile& t, const float* points, size_t step,
-                         const float* bias, const float* added, float* out, ptrdiff_t row) const;
     // Infinities and NaN reach the outputs whose windows have them, and no others. Half floats
     // overflow too early for that to be of use.
     bool is_exact() const { return kernels_.gemm->halves == 2; }
