@@ -89,6 +89,7 @@ public:
     // Whether offsets fit the plan's integers and the lists are of sensible length.
     static bool is_supported(const TileShape& shape);
     TilePlan(const Unit& unit, const TileShape& shape, int threads);
+    ~TilePlan();  // not in every caller: it frees several lists
 
     const TileShape& shape() const { return shape_; }
     int threads() const { return wanted_threads_; }
