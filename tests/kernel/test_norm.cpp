@@ -1,6 +1,8 @@
 // Every kernel of the norm family on every ISA against double precision, within guard pages.
 #include <gtest/gtest.h>
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 #include <algorithm>
 #include <functional>
@@ -136,13 +138,35 @@ void check_scaled_softmax_row(const NormKernels& k) {
         Guarded<float> data(n), mask(n);
         std::copy(values.begin(), values.end(), data.data());
         std::copy(added.begin(), added.end(), mask.data());
-        k.softmax_row(data.data(), n, 0.5f, mask.data());
+        k.softmax_row(data.data(), n, 0.5f, mask.data(), nullptr);
         expect_softmax(sums.data(), data.data(), n, 1);
     }
     std::vector<float> infinite(37, 1.f);
     infinite[36] = NAN;
-    k.softmax_row(infinite.data(), infinite.size(), 1.f, nullptr);
+    k.softmax_row(infinite.data(), infinite.size(), 1.f, nullptr, nullptr);
     for (float x : infinite) ASSERT_TRUE(isnan(x));
+}
+
+// Undivided, and rounded to bf16: 8 significant bits are left.
+void check_rounded_softmax_row(const NormKernels& k) {
+    for (size_t n = 1; n <= 70; n++) {
+        const std::vector<float> values = random_values(n, -8, 3);
+        const float most = *std::max_element(values.begin(), values.end());
+        Guarded<float> data(n);
+        std::copy(values.begin(), values.end(), data.data());
+        float total = 0;
+        k.softmax_row(data.data(), n, 0.5f, nullptr, &total);
+        double sum = 0;
+        for (size_t i = 0; i < n; i++) {
+            const double want = exp(0.5 * ((double)values[i] - most));
+            ASSERT_NEAR(data[i], want, want * (0x1p-8 + 1e-5));
+            uint32_t bits;
+            memcpy(&bits, &data[i], sizeof(bits));
+            ASSERT_EQ(bits & 0xffff, 0u);
+            sum += data[i];
+        }
+        ASSERT_NEAR(total, sum, sum * 1e-6);
+    }
 }
 
 void check_softmax_row(const NormKernels& k) {
@@ -151,10 +175,11 @@ void check_softmax_row(const NormKernels& k) {
         const std::vector<float> values = random_values(n, -1010, -1000);
         Guarded<float> data(n);
         std::copy(values.begin(), values.end(), data.data());
-        k.softmax_row(data.data(), n, 1.f, nullptr);
+        k.softmax_row(data.data(), n, 1.f, nullptr, nullptr);
         expect_softmax(values.data(), data.data(), n, 1);
     }
     check_scaled_softmax_row(k);
+    check_rounded_softmax_row(k);
 }
 
 void check_softmax_columns(const NormKernels& k) {

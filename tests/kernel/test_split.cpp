@@ -158,6 +158,29 @@ TEST(SplitPlan, windows_end) {
     }
 }
 
+// Windows whose taps lie mostly in the padding, and outputs that see nothing else.
+TEST(SplitPlan, windows_in_the_padding) {
+    QUOLL_NEED_KERNELS();
+    const Case cases[] = {
+        {16, 16, 96, 64, 3, 3, 1, 1, 12, 12, 12, 12, 12, 12},
+        {9, 7, 48, 40, 3, 3, 1, 1, 6, 5, 6, 6, 5, 5},
+        {11, 5, 32, 16, 5, 3, 1, 1, 4, 4, 8, 8, 4, 4},
+        {2, 3, 64, 48, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
+        {6, 20, 16, 32, 1, 5, 1, 1, 1, 7, 0, 0, 20, 9},
+        {7, 6, 32, 32, 3, 3, 1, 1, 5, 5, 12, 9, 5, 5},
+    };
+    for (const SplitGemmKernels* kernels : all_kernels())
+        for (Case t : cases)
+            for (int pack : {1, 8, 16}) {
+                t.in_pack = pack, t.out_pack = pack == 1 ? 4 : 8;
+                if (t.out_c % 16 == 0 && pack == 16) t.out_pack = 16;
+                t.residual = pack == 8, t.threads = pack == 8 ? 3 : 1;
+                t.activation = pack == 1 ? 1 : 0;
+                check(*kernels, t);
+                if (HasFatalFailure()) return;
+            }
+}
+
 TEST(SplitPlan, residuals_activations_threads) {
     QUOLL_NEED_KERNELS();
     for (const SplitGemmKernels* kernels : all_kernels())

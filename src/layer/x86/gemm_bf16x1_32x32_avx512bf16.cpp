@@ -26,8 +26,8 @@ __attribute__((noinline)) void multiply_rows(const SplitTile& t, const char* a, 
 #pragma GCC unroll 16
     for (int m = 0; m < rows; m++)
         for (int v = 0; v < vectors; v++) sum[m][v] = _mm512_setzero_ps();
-    const char* b = t.b;
-    for (size_t s = 0; s < t.num_steps; s++, b += vectors * kPanelBytes) {
+    for (size_t s = 0; s < t.num_steps; s++) {
+        const char* b = t.b + (t.b_steps ? (size_t)t.b_steps[s] : s) * (vectors * kPanelBytes);
         const char* from = a + t.steps[s];
         const int bytes = s < t.full_steps ? kUnitRowBytes : t.last_pairs * 4;
 #pragma GCC unroll 2

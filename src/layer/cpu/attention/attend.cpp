@@ -19,13 +19,15 @@ enum { kFewQueries = 4 };
 // Four tiles; on tile units whole pairs of tiles.
 enum { kBlockTiles = 4, kTileBlock = 2 * kUnitTiles * kUnitRows };
 
+// total: see SoftmaxRow.
 void softmax_scores(const KernelSet& kernels, const AttentionHead& h, int query, float scale,
-                    float* scores) {
+                    float* scores, float* total) {
     const float* const mask = h.mask ? h.mask + (size_t)query * h.dst : nullptr;
+    if (total) *total = 1.f;
     if (sees_nothing(scores, scale, mask, h.dst))
         std::fill_n(scores, h.dst, 0.f);
     else
-        kernels.norm->softmax_row(scores, h.dst, scale, mask);
+        kernels.norm->softmax_row(scores, h.dst, scale, mask, total);
 }
 
 // One query: keys and values are read where they lie.
@@ -36,7 +38,7 @@ void attend_query(const KernelSet& kernels, const AttentionHead& h, int i, float
         k.dot_rows(q, h.size, h.k.data, h.k.row, h.dst, h.scale, scores);
     else
         k.sum_rows(q, h.size, h.k.data, h.k.column, h.dst, h.scale, scores);
-    softmax_scores(kernels, h, i, 1.f, scores);
+    softmax_scores(kernels, h, i, 1.f, scores, nullptr);
     float* out = h.out + i * h.out_row;
     if (h.v.column == 1)
         k.sum_rows(scores, h.dst, h.v.data, h.v.row, h.out_size, 1.f, out);
@@ -45,9 +47,10 @@ void attend_query(const KernelSet& kernels, const AttentionHead& h, int i, float
 }
 
 // Queries and keys of bf16 blobs are exact as bf16, what the softmax gives is not: it takes two
-// terms, or the outputs would be off by more than their own rounding.
-const SplitGemmKernels* kernels_of_sums(Option opt) {
-    if (opt.use_bf16_storage) {
+// terms, or the outputs would be off by more than their own rounding, unless they go where that is
+// small beside the other roundings.
+const SplitGemmKernels* kernels_of_sums(Option opt, bool rounds) {
+    if (opt.use_bf16_storage && !rounds) {
         opt.use_bf16_storage = false;
         opt.use_fp32_split = 3;
     }
@@ -72,6 +75,7 @@ int score_step(const KernelSet& kernels, const AttentionHead& h) {
 struct BlockPlan {
     GemmMatrix scores_of, sums_of;
     std::shared_ptr<const ProductPlan> scores, sums;
+    bool rounds;  // the scores to bf16, for the sums
 
     static GemmMatrix scores_matrix(const KernelSet& kernels, const AttentionHead& h, int count) {
         GemmMatrix g = {};
@@ -93,17 +97,19 @@ struct BlockPlan {
     }
     // packings: see ProductPlan.
     BlockPlan(const KernelSet& kernels, const Option& opt, const AttentionHead& h, int count,
-              double packings)
+              bool rounds, double packings)
         : scores_of(scores_matrix(kernels, h, count)),
           sums_of(sums_matrix(kernels, h, count)),
           scores(std::make_shared<ProductPlan>(split_kernels_for(opt), scores_of, packings, 1)),
-          sums(std::make_shared<ProductPlan>(kernels_of_sums(opt), sums_of, packings, 1)) {}
+          sums(std::make_shared<ProductPlan>(kernels_of_sums(opt, rounds), sums_of, packings, 1)),
+          rounds(rounds && opt.use_bf16_storage && sums->on_tiles()) {}
     // For another number of queries, with the same packed keys and values.
     BlockPlan(const BlockPlan& like, const AttentionHead& h, int count)
         : scores_of(scores_matrix(*like.scores_of.kernels, h, count)),
           sums_of(sums_matrix(*like.scores_of.kernels, h, count)),
           scores(std::make_shared<ProductPlan>(*like.scores, scores_of)),
-          sums(std::make_shared<ProductPlan>(*like.sums, sums_of)) {}
+          sums(std::make_shared<ProductPlan>(*like.sums, sums_of)),
+          rounds(like.rounds) {}
     size_t workspace() const { return std::max(scores->workspace(), sums->workspace()); }
 };
 
@@ -121,6 +127,11 @@ void widen_rows(const StorageKernels& stored, const Strided& s, int first, size_
     for (size_t i = 0; i < count; i++) stored.widen(from + i * s.row, to + i * size, size);
 }
 
+void divide(const KernelSet& kernels, float by, float* row, int count) {
+    const float none = 0.f, factor = 1.f / by;
+    kernels.norm->scale_centred(row, count, 1, &none, &factor, nullptr);
+}
+
 // Queries from `first` on.
 void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockPlan& plan,
                   int first, const StorageKernels* stored, const BlockMemory& memory) {
@@ -133,13 +144,17 @@ void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockP
     g.b = memory.keys, g.bias = memory.zeros;
     g.c = memory.scores;
     plan.scores->run(g, memory.workspace);
+    float totals[kTileBlock];
     for (size_t i = 0; i < g.m; i++)
-        softmax_scores(kernels, h, first + (int)i, h.scale, memory.scores + i * g.c_row);
+        softmax_scores(kernels, h, first + (int)i, h.scale, memory.scores + i * g.c_row,
+                       plan.rounds ? totals + i : nullptr);
     g = plan.sums_of;
     g.a = memory.scores;
     g.b = memory.values, g.bias = memory.zeros;
     g.c = stored ? memory.rows : h.out + first * h.out_row;
     plan.sums->run(g, memory.workspace);
+    for (size_t i = 0; i < g.m && plan.rounds; i++)
+        divide(kernels, totals[i], g.c + i * g.c_row, h.out_size);
     uint16_t* const out = (uint16_t*)h.out + first * h.out_row;
     for (size_t i = 0; i < g.m && stored; i++)
         stored->narrow(memory.rows + i * g.c_row, out + i * h.out_row, h.out_size);
@@ -171,13 +186,13 @@ struct AttentionPlan::Blocks {
 };
 
 AttentionPlan::AttentionPlan(const KernelSet& kernels, const AttentionHead& like, int count,
-                             int per_group, const Option& opt)
+                             int per_group, bool rounds, const Option& opt)
     : block(block_of(kernels, opt, like.src)) {
     if (like.src < kFewQueries) return;
     const double packings = 1. / (Work(count, like.src, block).blocks * per_group);
     const int rows = std::min<int>(block, like.src);
     const int rest = like.src % rows ? like.src % rows : rows;
-    const BlockPlan whole(kernels, opt, like, rows, packings);
+    const BlockPlan whole(kernels, opt, like, rows, rounds, packings);
     blocks.reset(new Blocks{whole, BlockPlan(whole, like, rest)});
 }
 

@@ -14,9 +14,10 @@ namespace quoll {
 // How heads of one size run: on tile units or vectors, in which blocks of queries.
 struct AttentionPlan : public LayerPlan {
     // like: the sizes and steps of any head. count: of heads, of which `per_group` neighbours share
-    // keys and values.
+    // keys and values. rounds: with bf16 storage what the softmax gives is rounded to bf16, where a
+    // product that does so too takes the outputs.
     AttentionPlan(const KernelSet& kernels, const AttentionHead& like, int count, int per_group,
-                  const Option& opt);
+                  bool rounds, const Option& opt);
     ~AttentionPlan() override;
     // "queries" (one at a time), "split" or "vectors"
     const char* algorithm() const override;
@@ -28,8 +29,8 @@ struct AttentionPlan : public LayerPlan {
 
 // Heads of equal sizes; `per_group` neighbours share keys and values. Values of a query and of an
 // output row follow each other (column 1); keys and values may lie either way (row or column 1).
-// plan: for these sizes and options. stored: null, or the kernels of the 16-bit type that q, k, v and
-// out then point to instead of floats; keys and values have column 1, and the plan has blocks.
+// plan: for these sizes and options. stored: null, or the kernels of the 16-bit type that q, k, v
+// and out then point to instead of floats; keys and values have column 1, and the plan has blocks.
 int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int per_group,
                 const AttentionPlan& plan, const StorageKernels* stored, const Option& opt);
 

@@ -25,7 +25,7 @@ public:
         h.src = q.h, h.dst = kv_cache ? out[1].h : k.h;
         h.size = q.w, h.out_size = v.w;
         h.q.row = q.w, h.out_row = v.w;
-        *plan = std::make_shared<AttentionPlan>(*kernels_, h, q.c, q.c / k.c, opt);
+        *plan = std::make_shared<AttentionPlan>(*kernels_, h, q.c, q.c / k.c, false, opt);
         return kOk;
     }
     int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms, std::vector<Mat>& tops,
@@ -53,9 +53,8 @@ private:
         const bool rounds = narrow && !stored;
         Option temporary = opt;
         temporary.blob_allocator = opt.workspace_allocator;
-        QUOLL_RETURN_IF_ERROR(
-            run(plan, in, stored ? &kernels_->cast->bf16 : nullptr, rounds ? wide : tops,
-                rounds ? temporary : opt));
+        QUOLL_RETURN_IF_ERROR(run(plan, in, stored ? &kernels_->cast->bf16 : nullptr,
+                                  rounds ? wide : tops, rounds ? temporary : opt));
         if (!rounds) return kOk;
         tops.resize(1);
         cast_float32_to_bfloat16(wide[0], tops[0], opt);

@@ -60,12 +60,14 @@ public:
              int threads) const;
     const ConvShape& shape() const { return shape_; }
 
-private:
     // Outputs first <= i < last of an axis, whose windows have the taps tap_first <= t < tap_last
     // inside the input.
     struct Range {
         int first, last, tap_first, tap_last;
     };
+    static std::vector<Range> split_axis(const ConvAxis& axis);
+
+private:
     struct Table {
         int x_first, x_last, y_first, y_last, z_first, z_last;  // taps
     };
@@ -79,7 +81,6 @@ private:
     bool is_pointwise() const;
     // Whether it is a product of planar blobs, by kernels for such.
     bool is_planar() const;
-    static std::vector<Range> split_axis(const ConvAxis& axis);
     static int count_ranges(const ConvAxis& axis);
     int table(const Range& x, const Range& y, const Range& z);
     int tile_rows() const;

@@ -60,8 +60,7 @@ bool ProductPlan::fits(const GemmMatrix& g, int threads) const {
     const GemmMatrix& s = shape_;
     return s.m == g.m && s.n == g.n && s.k == g.k && s.a_row == g.a_row && s.a_k == g.a_k &&
            s.c_row == g.c_row && s.c_pack == g.c_pack && s.c_block == g.c_block &&
-           s.reduced_a == g.reduced_a && s.reduced_c == g.reduced_c &&
-           threads_ == threads;
+           s.reduced_a == g.reduced_a && s.reduced_c == g.reduced_c && threads_ == threads;
 }
 
 size_t ProductPlan::packed_size() const {

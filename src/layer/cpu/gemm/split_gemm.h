@@ -39,6 +39,9 @@ struct SplitTile : TileOperands {
     // of k are not zero, an even number; kernels may multiply the others.
     size_t full_steps;
     int last_pairs;
+    // Null: the panel's steps are taken in order; else which of them step s is. Only vectors
+    // without lists (vector_macs) know these.
+    const int32_t* b_steps;
 };
 typedef void (*SplitTileKernel)(const SplitTile& tile);
 

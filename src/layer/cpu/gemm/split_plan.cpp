@@ -50,6 +50,7 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
                                                  steps.taken() / steps.count
                                            : kernels.products * costs.split_step(kernels.products);
     unit.on_vectors = kernels.vector_macs != 0;
+    unit.clips = unit.on_vectors && !kernels.list;
     if (kernels.list) {
         unit.row_lanes = kernels.lanes();
         unit.word_bytes = kernels.word_bytes();
@@ -265,7 +266,7 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
     alignas(64) float sums[kUnitTiles * kUnitRows * kUnitColumns];
     SplitTile tile;
     tile.sums = sums;
-    tile.full_steps = steps.full, tile.last_pairs = steps.last_pairs;
+    tile.last_pairs = steps.last_pairs;
     SplitEpilogue epilogue = {};
     epilogue.sums = sums;
     for (size_t panel = first; panel < last; panel++) {
@@ -275,6 +276,9 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
         for (size_t i = 0; i < pairs.size(); i++) {
             const TilePlan::Pair pair = pairs[i];
             (TileOperands&)tile = pair.operands;
+            // Those of full channels come first, and a tile has all or some taps of each block.
+            tile.b_steps = pair.b_steps;
+            tile.full_steps = steps.full * tile.num_steps / steps.count;
             store.rows = pair.places;
             if (pair.tiles == kUnitTiles && chains(store, tile.num_steps)) {
                 kernels.chain[store.bf16](tile, epilogue);

@@ -120,6 +120,8 @@ TilePlan::TilePlan(const Unit& unit, const TileShape& shape, int threads)
       wanted_threads_(threads),
       threads_(std::max(1, threads)),
       pitch_(x_.length),
+      pair_tiles_(kUnitTiles),
+      taps_((double)shape.x.kernel * shape.y.kernel),
       channel_blocks_(divide_up(shape.in_channels, unit.step_channels)),
       planes_(x_.phases.size() * y_.phases.size()),
       panels_(divide_up(shape.out_channels, kUnitColumns)) {
@@ -133,6 +135,8 @@ TilePlan::TilePlan(const Unit& unit, const TileShape& shape, int threads)
     choose_blocks();
     add_steps();
 }
+
+TilePlan::~TilePlan() = default;
 
 // Of a tile multiplication with that many rows, relative to 16.
 double TilePlan::row_cost(int rows) const {
@@ -156,8 +160,14 @@ void TilePlan::choose_tiles() {
         best_by_line = by_line < all;
         tile_rows_ = rows;
     }
-    add_tiles(tile_rows_, best_by_line);
+    if (unit_.clips) clip(best * taps_);
+    if (clipped())
+        add_clipped_tiles();
+    else
+        add_tiles(tile_rows_, best_by_line);
 }
+
+// ---------------------------------------------------------------- blocks
 
 void TilePlan::add_tiles(int rows, bool by_line) {
     const int w = shape_.x.out, h = shape_.y.out;
@@ -178,6 +188,7 @@ void TilePlan::add_tiles(int rows, bool by_line) {
 
 // Positions that the largest of blocks of so many pairs of tiles reads.
 size_t TilePlan::block_positions(size_t pairs) const {
+    if (clipped()) return (size_t)shape_.x.in * shape_.y.in + tile_rows_;
     const size_t tiles = std::min(starts_.size(), pairs * kUnitTiles);
     size_t most = 0;
     for (size_t t = 0; t < starts_.size(); t += kUnitTiles) {
@@ -198,9 +209,9 @@ size_t TilePlan::panel_bytes() const {
 
 // Laying out and multiplying of a block, which has so many positions, by some panels.
 double TilePlan::task_cycles(size_t pairs, size_t positions, size_t panels) const {
-    const double steps = (double)channel_blocks_ * shape_.x.kernel * shape_.y.kernel;
+    const double steps = (double)channel_blocks_ * taps_;
     const double tile = steps * unit_.step_cycles * row_cost(tile_rows_) + unit_.finish_cycles;
-    const size_t tiles = std::min(pairs * kUnitTiles, starts_.size());
+    const size_t tiles = std::min(pairs * pair_tiles_, starts_.size());
     const size_t halves = std::min(2 * panels, divide_up(shape_.out_channels, kUnitColumns / 2));
     return (double)positions * planes_ * channel_blocks_ * unit_.step_channels *
                unit_.value_cycles +
@@ -210,7 +221,7 @@ double TilePlan::task_cycles(size_t pairs, size_t positions, size_t panels) cons
 // Blocks whose buffer stays in the second-level cache beside a panel, and as many tasks as keep the
 // threads busy.
 void TilePlan::choose_blocks() {
-    const size_t pairs = divide_up(starts_.size(), kUnitTiles);
+    const size_t pairs = divide_up(starts_.size(), pair_tiles_);
     const size_t position = channel_blocks_ * planes_ * unit_.position_bytes;
     const size_t cache = (size_t)unit_.costs->tile_cache, least_budget = 640 * 1024;
     const size_t panel = panel_bytes();
@@ -220,10 +231,11 @@ void TilePlan::choose_blocks() {
     if (panel * panels_ < 256 * 1024) budget = std::min<size_t>(budget, 384 * 1024);
     const size_t halo = (size_t)y_.shift * pitch_ + x_.shift;
     const size_t room = budget / position > halo ? (budget / position - halo) / tile_rows_ : 0;
-    const size_t least = divide_up(pairs, std::max<size_t>(1, room / kUnitTiles));
+    const size_t least = clipped() ? 1 : divide_up(pairs, std::max<size_t>(1, room / kUnitTiles));
     const size_t most_tasks = threads_ > 1 ? std::min<size_t>(threads_ * 4, 256) : 1;
+    const size_t most = clipped() ? 1 : std::min(pairs, least + most_tasks - 1);
     cycles_ = INFINITY;
-    for (size_t blocks = least; blocks <= std::min(pairs, least + most_tasks - 1); blocks++) {
+    for (size_t blocks = least; blocks <= most; blocks++) {
         const size_t block_pairs = divide_up(pairs, blocks);
         const size_t positions = block_positions(block_pairs);
         for (size_t groups = 1; groups <= std::min(panels_, most_tasks); groups++) {
@@ -250,25 +262,29 @@ void TilePlan::choose_blocks() {
 }
 
 void TilePlan::add_steps() {
+    if (clipped()) return add_clipped_steps();
     const ConvAxis &x = shape_.x, &y = shape_.y;
+    std::vector<ptrdiff_t> steps;
     for (size_t c = 0; c < channel_blocks_; c++)
         for (int ky = 0; ky < y.kernel; ky++)
             for (int kx = 0; kx < x.kernel; kx++) {
                 const size_t plane = y_.plane(ky) * x_.phases.size() + x_.plane(kx);
                 const size_t position =
                     (size_t)(ky * y.dilation / y.stride) * pitch_ + kx * x.dilation / x.stride;
-                steps_.push_back(
+                steps.push_back(
                     (ptrdiff_t)((c * planes_ + plane) * plane_length_ * unit_.position_bytes +
                                 position * position_step()));
             }
+    steps_.push_back({std::move(steps), {}});
 }
 
 // ---------------------------------------------------------------- laying out
 
 void TilePlan::block_tiles(size_t block, size_t* first, size_t* last) const {
-    const size_t pairs = divide_up(starts_.size(), kUnitTiles);
-    *first = partition_begin(pairs, blocks_, block) * kUnitTiles;
-    *last = std::min(*first + partition_length(pairs, blocks_, block) * kUnitTiles, starts_.size());
+    const size_t pairs = divide_up(starts_.size(), pair_tiles_);
+    *first = partition_begin(pairs, blocks_, block) * pair_tiles_;
+    *last =
+        std::min(*first + partition_length(pairs, blocks_, block) * pair_tiles_, starts_.size());
 }
 
 void TilePlan::Work::scale(ptrdiff_t, size_t, float*) const {}
@@ -311,6 +327,7 @@ void TilePlan::pack_line(const Work& work, int y, int plane_y, int plane_x, int 
 }
 
 void TilePlan::pack_block(const Work& work, size_t block, char* to) const {
+    if (clipped()) return pack_clipped(work, to);
     size_t first, last;
     block_tiles(block, &first, &last);
     const int begin = starts_[first];
@@ -339,7 +356,7 @@ TilePlan::Pairs::Pairs(const TilePlan& plan, const char* a, const char* weights,
     : plan_(plan), a_(a) {
     const size_t bytes = plan.panel_bytes();
     plan.block_tiles(block, &first_, &last_);
-    size_ = divide_up(last_ - first_, kUnitTiles);
+    size_ = divide_up(last_ - first_, plan.pair_tiles_);
     b_ = weights + panel * bytes;
     // Weights that do not stay in the cache are fetched while the panel before them is at work.
     const bool fetch = bytes * plan.panels_ > 1024 * 1024 &&
@@ -349,19 +366,22 @@ TilePlan::Pairs::Pairs(const TilePlan& plan, const char* a, const char* weights,
 
 TilePlan::Pair TilePlan::Pairs::operator[](size_t i) const {
     const TilePlan& p = plan_;
-    const size_t t = first_ + i * kUnitTiles;
+    const size_t t = first_ + i * p.pair_tiles_;
     Pair pair;
-    pair.tiles = t + 1 < last_ ? kUnitTiles : 1;
+    pair.tiles = (int)std::min(p.pair_tiles_, last_ - t);
     pair.rows = pair.tiles * p.tile_rows_;
     pair.places = p.places_.data() + t * p.tile_rows_;
     TileOperands& o = pair.operands;
     o.a_row = (ptrdiff_t)p.position_step();
     o.a_word = p.word_step();
-    o.a = a_ + (p.starts_[t] - p.starts_[first_]) * o.a_row;
+    const int32_t begin = p.clipped() ? 0 : p.starts_[first_];
+    o.a = a_ + (p.starts_[t] - begin) * o.a_row;
     o.a_tile = pair.tiles > 1 ? (p.starts_[t + 1] - p.starts_[t]) * o.a_row : 0;
     o.tile_rows = p.tile_rows_;
-    o.steps = p.steps_.data();
-    o.num_steps = p.steps_.size();
+    const Steps& steps = p.steps_[p.clipped() ? p.step_of_[t] : 0];
+    o.steps = steps.a.data();
+    o.num_steps = steps.a.size();
+    pair.b_steps = steps.b.empty() ? nullptr : steps.b.data();
     o.b = b_;
     const size_t bytes = p.panel_bytes();
     o.next_bytes = std::min(fetched_, bytes - std::min(bytes, i * fetched_));

@@ -6,6 +6,10 @@
 // the columns and rows of each residue modulo the stride are a plane of their own, so that
 // neighbouring outputs always read neighbouring pixels, and the outputs of several rows are one
 // run: what lies between two rows' outputs is computed and thrown away.
+//
+// Where most taps of the windows lie in the padding (dilations as wide as the map), vectors take
+// tiles of outputs whose windows have the same taps inside the input, and these taps alone; the
+// buffer is the input as it is.
 #ifndef QUOLL_LAYER_CPU_CONV_TILE_PLAN_H
 #define QUOLL_LAYER_CPU_CONV_TILE_PLAN_H
 
@@ -59,6 +63,7 @@ public:
         int row_lanes = 0;
         int word_bytes = 4;
         bool on_vectors = false;  // a tile of fewer rows takes less time in proportion
+        bool clips = false;       // kernels know Pair::b_steps
     };
     // What is done for one run. Offsets count positions and values, not bytes.
     class Work {
@@ -84,6 +89,7 @@ public:
     // Whether offsets fit the plan's integers and the lists are of sensible length.
     static bool is_supported(const TileShape& shape);
     TilePlan(const Unit& unit, const TileShape& shape, int threads);
+    ~TilePlan();  // not in every caller: it frees several lists
 
     const TileShape& shape() const { return shape_; }
     int threads() const { return wanted_threads_; }
@@ -106,6 +112,7 @@ public:
         TileOperands operands;
         int tiles, rows;
         const int32_t* places;
+        const int32_t* b_steps;  // which steps of the panel; null: all, in order
     };
     // Of a block whose input lies at `a` and of one panel.
     class Pairs {
@@ -134,7 +141,20 @@ private:
         void inside(int phase, int* begin, int* end) const;
     };
 
+    // The steps of a tile: where A lies, and which they are in the panel; the latter is empty where
+    // that is all of them in order.
+    struct Steps {
+        std::vector<ptrdiff_t> a;
+        std::vector<int32_t> b;
+    };
+    typedef std::vector<ConvPlan::Range> Ranges;
+
     double row_cost(int rows) const;
+    bool clipped() const { return pair_tiles_ == 1; }
+    void clip(double usual);
+    double clipped_cost(int rows) const;
+    void add_clipped_tiles();
+    void add_clipped_steps();
     // From a position of a plane to the next, bytes.
     size_t position_step() const {
         return unit_.row_lanes ? (size_t)unit_.word_bytes : unit_.position_bytes;
@@ -148,6 +168,7 @@ private:
     size_t panel_bytes() const;
     void block_tiles(size_t block, size_t* first, size_t* last) const;
     void pack_block(const Work& work, size_t block, char* to) const;
+    void pack_clipped(const Work& work, char* to) const;
     void pack_line(const Work& work, int y, int plane_y, int plane_x, int q0, int q1, char* to,
                    float* scales) const;
     void pack_pixels(const Work& work, ptrdiff_t at, size_t pixels, char* to, float* scales) const;
@@ -155,12 +176,16 @@ private:
     const Unit unit_;
     const TileShape shape_;
     const Axis x_, y_;
+    Ranges xs_, ys_;  // empty unless clipped
     int wanted_threads_, threads_;
     int pitch_;                    // positions from one row of a plane to the next
     int tile_rows_;                // rows of C in a tile
     std::vector<int32_t> starts_;  // a tile's first position
     std::vector<int32_t> places_;  // [tile][tile_rows_]: where a row of C lies, negative: nowhere
-    std::vector<ptrdiff_t> steps_;
+    size_t pair_tiles_;            // of a pair: kUnitTiles, or 1 where tiles have taps of their own
+    double taps_;                  // of a tile, on the average
+    std::vector<Steps> steps_;     // one, or [range of y][range of x]
+    std::vector<int32_t> step_of_;  // a tile's index into these, where there are several
     size_t channel_blocks_, planes_, panels_;
     size_t blocks_, groups_;  // of tiles and of panels: a task is one of each
     size_t plane_length_;     // positions in the buffer

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "layer/cpu/norm/norm.h"
+#include "simd/convert.h"
 #include "simd/math.h"
 #include "simd/rsqrt.h"
 
@@ -157,8 +158,9 @@ void norm_reduce(const float* data, size_t n, size_t period, const float* about,
 
 // ---------------------------------------------------------------- softmax
 
-void softmax_row(float* data, size_t n, float scale, const float* mask) {
+void softmax_row(float* data, size_t n, float scale, const float* mask, float* total) {
     using V = s::vecf<s::kLanes>;
+    using I = s::veci<s::kLanes>;
     const V factor = V::set(scale);
     const size_t whole = n / s::kLanes * s::kLanes, left = n - whole;
     const auto some = first_lanes<V>(left);
@@ -175,14 +177,22 @@ void softmax_row(float* data, size_t n, float scale, const float* mask) {
     for (size_t i = 0; i < whole; i += s::kLanes) most = s::maximum(value(i), most);
     if (left) most = select(some, s::maximum(last(), most), most);
     const V top = V::set(Max::whole(most));
+    const auto kept = [&](V x) QUOLL_INLINE_LAMBDA {
+        return total ? s::bit_cast<float>(s::round_to_bf16(x) & I::set(-0x10000)) : x;
+    };
     V sum = V::zero();
     for (size_t i = 0; i < whole; i += s::kLanes) {
-        const V x = s::exp(value(i) - top);
+        const V x = kept(s::exp(value(i) - top));
         x.store(data + i);
         sum = sum + x;
     }
     V rest = V::zero();  // not read back: a load would have to wait for the end of such a store
-    if (left) rest = select(some, s::exp(last() - top), rest);
+    if (left) rest = select(some, kept(s::exp(last() - top)), rest);
+    if (total) {
+        *total = reduce_add(sum + rest);
+        if (left) rest.store_n(data + whole, left);
+        return;
+    }
     const V share = V::set(1.f / reduce_add(sum + rest));
     for (size_t i = 0; i < whole; i += s::kLanes) (V::load(data + i) * share).store(data + i);
     if (left) (rest * share).store_n(data + whole, left);

@@ -14,7 +14,9 @@ typedef void (*NormReduce)(const float* data, size_t n, size_t period, const flo
                            float* out);
 
 // Softmax of n > 0 values, scaled and with mask[i] added to them before (null: nothing), in place.
-typedef void (*SoftmaxRow)(float* data, size_t n, float scale, const float* mask);
+// total: null, or what gets the sum of the values, which are then left undivided and rounded to
+// bf16, for products that would round them: so roundings of like values do not add up.
+typedef void (*SoftmaxRow)(float* data, size_t n, float scale, const float* mask, float* total);
 // The logarithm of the softmax.
 typedef void (*LogSoftmaxRow)(float* data, size_t n);
 // Softmax along an axis of `count` > 0 values `step` floats apart, for `width` neighbours, in

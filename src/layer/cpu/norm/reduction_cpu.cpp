@@ -7,7 +7,9 @@
 
 #include "layer/common/channels.h"
 #include "layer/common/extremes.h"
+#include "layer/common/stored.h"
 #include "layer/common/tensor.h"
+#include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/norm/norm.h"
 #include "runtime/thread_pool.h"
@@ -156,7 +158,9 @@ const size_t kChunk = 2048;
 
 }  // namespace
 
-ReductionCpu::ReductionCpu() : kernels_(&host_kernel_set()) { support_packing = true; }
+ReductionCpu::ReductionCpu() : kernels_(&host_kernel_set()) {
+    support_packing = support_fp16_storage = support_bf16_storage = true;
+}
 
 void ReductionCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
                                 std::vector<BlobLayout>* out) const {
@@ -183,6 +187,9 @@ int ReductionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& o
     int last = first;
     while (last + 1 < shape.dims && mask >> (last + 1) & 1) last++;
     const bool one_run = first < shape.dims && mask >> (last + 1) == 0;
+    const bool channels = kernel && one_run && !innermost && first == 0;
+    if (!channels && storage_kernels(*kernels_, bottom_blob.dtype))
+        return reduce_stored(bottom_blob, top_blob, opt);
     if (kernel && one_run && !innermost)
         return reduce_rows(bottom_blob, first, last, tops[0], top_blob, opt);
     if (!innermost || !kernel) {
@@ -213,6 +220,16 @@ int ReductionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& o
     return kOk;
 }
 
+int ReductionCpu::reduce_stored(const Mat& blob, Mat& top, const Option& opt) const {
+    Option temporary = opt;
+    temporary.blob_allocator = opt.workspace_allocator;
+    Mat wide, result;
+    QUOLL_RETURN_IF_ERROR(widened(blob, opt, &wide));
+    QUOLL_RETURN_IF_ERROR(forward(wide, result, temporary));
+    narrow(result, blob.dtype, &top, opt);
+    return top.empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
 int ReductionCpu::reduce_whole(const Mat& blob, NormReduce kernel, const Shape& shape, Mat& top,
                                const Option& opt) const {
     const Runs runs(blob, 0);
@@ -238,10 +255,16 @@ int ReductionCpu::reduce_rows(const Mat& blob, int first, int last, const Shape&
     const size_t step = (blob.dims == 2 ? (size_t)blob.w : blob.cstep) * pack;
     size_t outer = 1, count = 1, inner = pack;
     for (int i = 1; i < in.dims; i++) (i < first ? outer : i <= last ? count : inner) *= in.size(i);
-    const float* const data = blob;
+    const float* const data = (const float*)blob.data;
     const int threads = threads_for(opt, (double)in.total());
-    top.create(shape, first == 0 ? 1 : (int)pack, opt.blob_allocator);
-    if (top.empty()) return kOutOfMemory;
+    const StorageKernels* const storage = storage_kernels(*kernels_, blob.dtype);
+    Shape made = shape;
+    if (storage) made.dtype = DType::f32;
+    Mat sums_of_all;
+    Mat& to = storage ? sums_of_all : top;
+    to.create(made, first == 0 ? 1 : (int)pack,
+              storage ? opt.workspace_allocator : opt.blob_allocator);
+    if (to.empty()) return kOutOfMemory;
     if (first > 0) {
         const size_t top_step = (top.dims == 2 ? (size_t)top.w : top.cstep) * pack;
         run_tasks((int64_t)blocks, threads, [&](int64_t q, int) {
@@ -258,17 +281,23 @@ int ReductionCpu::reduce_rows(const Mat& blob, int first, int last, const Shape&
     Mat joined((int)(inner / pack), 4u, opt.workspace_allocator);
     if (joined.empty()) return kOutOfMemory;
     run_tasks((int64_t)((inner + kChunk - 1) / kChunk), threads, [&](int64_t chunk, int) {
-        float sums[kChunk];
+        float sums[kChunk], wide[kChunk];
         const size_t at = chunk * kChunk, n = std::min(kChunk, inner - at);
         std::fill(sums, sums + n, first_sum(operation));
         for (size_t q = 0; q < blocks; q++)
             for (size_t c = 0; c < count; c++)
-                add_row(operation, data + q * step + c * inner + at, sums, n);
+                if (storage) {
+                    storage->widen((const uint16_t*)blob.data + q * step + c * inner + at, wide, n);
+                    add_row(operation, wide, sums, n);
+                } else {
+                    add_row(operation, data + q * step + c * inner + at, sums, n);
+                }
         join_elements(operation, pack, sums, &joined[at / pack], n / pack);
         finish_all(operation, (double)blocks * pack * count, coeff, &joined[at / pack], n / pack);
     });
-    copy_values(joined, 0, top, 0, inner / pack);
-    return kOk;
+    copy_values(joined, 0, to, 0, inner / pack);
+    if (storage) narrow(to, blob.dtype, &top, opt);
+    return top.empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
 Layer* create_Reduction_fast_layer() { return new ReductionCpu; }

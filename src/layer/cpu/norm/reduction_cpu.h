@@ -9,7 +9,8 @@ namespace quoll {
 
 // Sums, means and extremes over the innermost axes, or all axes, run on kernels, those over others
 // that follow one another row by row; they keep the elempack if the outermost axis stays.
-// Everything else runs on the reference.
+// Everything else runs on the reference. Blobs of 16 bits are widened piece by piece where the
+// channels are reduced, and as a whole elsewhere.
 class ReductionCpu : public Reduction {
 public:
     ReductionCpu();
@@ -18,6 +19,7 @@ public:
                       std::vector<BlobLayout>* out) const override;
 
 private:
+    int reduce_stored(const Mat& blob, Mat& top, const Option& opt) const;
     int reduce_rows(const Mat& blob, int first, int last, const Shape& shape, Mat& top,
                     const Option& opt) const;
     int reduce_whole(const Mat& blob, NormReduce kernel, const Shape& shape, Mat& top,

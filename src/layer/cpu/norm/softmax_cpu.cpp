@@ -72,7 +72,7 @@ int SoftmaxCpu::forward_inplace(Mat& blob, const Option& opt) const {
                       line % lines.each * lines.each_step;
         const size_t begin = lines.width * cut / cuts, end = lines.width * (cut + 1) / cuts;
         if (lines.width == 1 && lines.step == 1)
-            norm.softmax_row(data, lines.count, 1.f, nullptr);
+            norm.softmax_row(data, lines.count, 1.f, nullptr, nullptr);
         else
             norm.softmax_columns(data + begin, lines.count, lines.step, end - begin);
     });
