@@ -246,6 +246,16 @@ int Model::number_shared(std::vector<WeightNumbers>* numbers) const {
     return kOk;
 }
 
+// Where the weights are small, the blanks between columns would be a good part of both files.
+static bool has_room_for_columns(const std::deque<ModelLayer>& layers) {
+    const size_t kBytesPerLayer = 2048;
+    size_t bytes = 0;
+    for (const ModelLayer& layer : layers)
+        for (const ModelWeight& weight : layer.weights)
+            bytes += weight.stored.data.total() * weight.stored.data.elemsize;
+    return bytes >= kBytesPerLayer * layers.size();
+}
+
 int Model::save_graph(const DataWriter& dw, bool binary) const {
     QUOLL_RETURN_IF_ERROR(check());
     std::vector<WeightNumbers> numbers;
@@ -253,7 +263,7 @@ int Model::save_graph(const DataWriter& dw, bool binary) const {
     const std::vector<std::string> names = blob_names(), custom = custom_types();
     std::unordered_map<std::string, int> ids;
     for (const std::string& name : names) ids.emplace(name, (int)ids.size());
-    const ParamFileWriter writer(dw, binary);
+    const ParamFileWriter writer(dw, binary, has_room_for_columns(layers));
     QUOLL_RETURN_IF_ERROR(writer.write_header(layers.size(), names.size()));
     size_t index = 0;
     for (const ModelLayer& layer : layers) {

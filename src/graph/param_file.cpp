@@ -230,11 +230,10 @@ int ParamFileWriter::write_header(size_t layers, size_t blobs) const {
     return write(bytes);
 }
 
-// Columns, as ncnn's tools write them.
-static void append_word(std::string* line, const std::string& word) {
+static void append_word(std::string* line, const std::string& word, bool column) {
     const size_t kColumn = 24;
     *line += word;
-    line->append(word.size() < kColumn ? kColumn - word.size() + 1 : 1, ' ');
+    line->append(column && word.size() < kColumn ? kColumn - word.size() + 1 : 1, ' ');
 }
 
 int ParamFileWriter::write_layer(const ParamRecord& record,
@@ -250,8 +249,8 @@ int ParamFileWriter::write_layer(const ParamRecord& record,
         QUOLL_RETURN_IF_ERROR(write(bytes));
         return record.params.save_param_bin(dw_, where.c_str());
     }
-    append_word(&bytes, record.type);
-    append_word(&bytes, record.name);
+    append_word(&bytes, record.type, columns_);
+    append_word(&bytes, record.name, columns_);
     bytes += std::to_string(record.bottoms.size()) + " " + std::to_string(record.tops.size());
     for (int id : record.bottoms) bytes += " " + blob_names[id];
     for (int id : record.tops) bytes += " " + blob_names[id];

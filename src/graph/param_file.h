@@ -50,17 +50,19 @@ private:
     std::unordered_map<std::string, int> blob_of_name_;  // text files
 };
 
-// The same way out. Text files get the names, binary ones the indexes.
+// The same way out. Text files get the names, binary ones the indexes. `columns`: type and name are
+// filled up with blanks, as ncnn's tools do.
 class ParamFileWriter {
 public:
-    ParamFileWriter(const DataWriter& dw, bool binary) : dw_(dw), binary_(binary) {}
+    ParamFileWriter(const DataWriter& dw, bool binary, bool columns)
+        : dw_(dw), binary_(binary), columns_(columns) {}
     int write_header(size_t layers, size_t blobs) const;
     int write_layer(const ParamRecord& record, const std::vector<std::string>& blob_names) const;
 
 private:
     int write(const std::string& bytes) const;
     const DataWriter& dw_;
-    const bool binary_;
+    const bool binary_, columns_;
 };
 
 // True for what a text param can hold as the type or name of a layer or the name of a blob.

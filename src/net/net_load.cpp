@@ -113,7 +113,7 @@ int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& op
     ParamFileReader reader(dr, binary);
     QUOLL_RETURN_IF_ERROR(reader.read_header());
     const DataWriterToMemory copy(&unfused_param);
-    const ParamFileWriter writer(copy, binary);
+    const ParamFileWriter writer(copy, binary, false);
     unfused_is_binary = binary;
     QUOLL_RETURN_IF_ERROR(writer.write_header(reader.layer_count(), reader.blob_count()));
     for (int i = 0; i < reader.layer_count(); i++) {

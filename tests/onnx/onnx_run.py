@@ -1,7 +1,9 @@
 """Converts ONNX models with onnx2engine and runs them with enginerun."""
 import os
 import pathlib
+import re
 import subprocess
+import urllib.parse
 
 import numpy as np
 
@@ -34,12 +36,11 @@ def strings_of(net):
     tables = {}
     if pathlib.Path(net[0]).suffix != '.param':
         return tables
-    for line in pathlib.Path(net[0]).read_text().splitlines()[2:]:
+    for line in pathlib.Path(net[0]).read_text().split('\n')[2:]:
         words = line.split()
-        table = next((w for w in words if w.startswith('-23325=')), None)
-        if words[0] in ('Input', 'Output') and table:
-            codes = [int(c) for c in table.split('=')[1].split(',')[1:]]
-            texts = bytes(codes).decode().split('\0')[:-1]
+        table = re.search(' 26="(.*?)"', line)
+        if table and words[0] in ('Input', 'Output'):
+            texts = [urllib.parse.unquote(text) for text in table[1].split(',')[:-1]]
             tables[words[4] if words[0] == 'Input' else words[5]] = texts
     return tables
 

@@ -227,6 +227,8 @@ STRINGS = {
                   TensorProto.FLOAT),
     'to strings': ([('LabelEncoder', {'keys_strings': ['dog', 'cat'], 'values_strings': ['cow', 'ox'], 'default_string': 'none'})],
                    TensorProto.STRING),
+    'to odd strings': ([('LabelEncoder', {'keys_strings': ['dog', 'cat'], 'values_strings': ['a,"b"%2C\n\x7fc', ' '],
+                                          'default_string': ','})], TensorProto.STRING),
     'and back': ([('LabelEncoder', {'keys_strings': ['dog', 'cat'], 'values_int64s': [1, 2]}),
                   ('LabelEncoder', {'keys_int64s': [2, 1, -1], 'values_strings': ['felis', 'canis', '?']})], TensorProto.STRING),
     'categories': ([('OneHotEncoder', {'cats_strings': ['dog', 'cow', 'cat']})], TensorProto.FLOAT),

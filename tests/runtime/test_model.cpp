@@ -94,15 +94,24 @@ TEST_F(ModelTest, WritesTheFormatByteByByte) {
     const Model model = small_model();
     EXPECT_EQ(saved(model, kText),
               "7767517\n3 3\n"
-              "Input                    data                     0 1 data\n"
-              "InnerProduct             fc                       1 1 data fc 0=2 1=1 2=4\n"
-              "Clip                     clip                     1 1 fc out 0=-1.0 1=0.1\n");
+              "Input data 0 1 data\n"
+              "InnerProduct fc 1 1 data fc 0=2 1=1 2=4\n"
+              "Clip clip 1 1 fc out 0=-1.0 1=0.1\n");
     EXPECT_EQ(
         saved(model, kBinary),
         words({7767517, 3, 3, 16, 0,    1,  0, -233, 15, 1, 1, 0,          1, 0,          2,
                1,       1, 2, 4,  -233, 54, 1, 1,    1,  2, 0, bits(-1.f), 1, bits(0.1f), -233}));
     EXPECT_EQ(saved(model, kWeights),
               words({0, bits(0), bits(1), bits(2), bits(3), bits(0.5f), bits(-0.5f)}));
+}
+
+TEST_F(ModelTest, HasColumnsWhereTheWeightsAreLarge) {
+    Model model = small_model();
+    ModelLayer& fc = model.layers[1];
+    EXPECT_EQ(fc.set("weight_data_size", 2048), 0);
+    fc.set_weight("weight_data", Mat(2048));
+    EXPECT_NE(saved(model, kText).find("\nClip                     clip                     1 1"),
+              std::string::npos);
 }
 
 TEST_F(ModelTest, MakesANetThatOutlivesIt) {
@@ -154,11 +163,11 @@ TEST_F(ModelTest, FloatsAreExact) {
 
 const char kCustom[] =
     "7767517\n4 4\n"
-    "Input                    i                        0 1 x -23330=4,1,8,1,1\n"
-    "Mine                     a                        1 1 x y 0=1 1=0.5 2=\"a b\" -23303=0 "
+    "Input i 0 1 x -23330=4,1,8,1,1\n"
+    "Mine a 1 1 x y 0=1 1=0.5 2=\"a b\" -23303=0 "
     "-23304=2,1.0,2.0 -23305=1,7 -23331=1,3\n"
-    "Other                    b                        1 1 y z\n"
-    "Mine                     c                        1 1 z w\n";
+    "Other b 1 1 y z\n"
+    "Mine c 1 1 z w\n";
 
 TEST_F(ModelTest, CustomLayersAndUnknownParamsAreKept) {
     Model model;

@@ -332,7 +332,7 @@ void Converter::finish() {
     for (ModelLayer& layer : model.layers) {
         const bool holds = std::find(string_ports_.begin(), string_ports_.end(), layer.name) !=
                            string_ports_.end();
-        if (holds && strings->size()) layer.set("strings", strings->bytes());
+        if (holds && strings->size()) layer.set("strings", strings->text());
     }
     if (!string_ports_.empty())
         note(

@@ -1,5 +1,7 @@
 #include "onnx/string_table.h"
 
+#include <string.h>
+
 namespace quoll {
 namespace onnx_tool {
 
@@ -15,11 +17,18 @@ std::vector<int64_t> StringTable::places_of(const std::vector<std::string>& text
     return places;
 }
 
-std::vector<int> StringTable::bytes() const {
-    std::vector<int> all;
+std::string StringTable::text() const {
+    static const char kDigits[] = "0123456789ABCDEF";
+    std::string all;
     for (const std::string& text : strings_) {
-        for (char ch : text) all.push_back((unsigned char)ch);
-        all.push_back(0);
+        for (char ch : text) {
+            const unsigned char code = (unsigned char)ch;
+            if (code < 32 || code == 127 || strchr("\",%", ch))
+                all += {'%', kDigits[code >> 4], kDigits[code & 15]};
+            else
+                all += ch;
+        }
+        all += ',';
     }
     return all;
 }

@@ -17,8 +17,8 @@ public:
     int64_t place_of(const std::string& text);
     std::vector<int64_t> places_of(const std::vector<std::string>& texts);
     size_t size() const { return strings_.size(); }
-    // All of them, each with a 0 behind it: how Input and Output layers hold the table.
-    std::vector<int> bytes() const;
+    // All of them, as Input and Output layers hold the table (layer/common/tensorspec.h).
+    std::string text() const;
 
 private:
     std::vector<std::string> strings_;

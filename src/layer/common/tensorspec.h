@@ -17,8 +17,9 @@ struct TensorSpec {
     // rank is 0.
     int any_rank = 0;
     // Of an array of strings, which is given as numbers: the table in which they are the places,
-    // s32, the bytes of each string in UTF-8 and a 0. -1 is a string that is not there.
-    Mat strings;
+    // each string with a comma behind it. Quotes, commas, '%' and control characters have the form
+    // "%2C". -1 is a string that is not there.
+    std::string strings;
 
     bool said() const { return rank >= 0; }
     // -1: not known.
@@ -36,10 +37,9 @@ inline void tensor_spec_params(TensorSpec& s, ParamVisitor& v) {
     v(23, "batch", s.batch, 0, "1: axis 0 of the array is the batch", between(0, 1));
     v(24, "any_rank", s.any_rank, 0, "1: as many axes as the blob has, rank being the least",
       between(0, 1));
-    v.ints(25, "strings", s.strings,
-           "table of an array of strings, which are given as their places in it: the bytes of each "
-           "in UTF-8, and a 0",
-           between(0, 255));
+    v(26, "strings", s.strings, "",
+      "table of an array of strings, which are given as their places in it: each in UTF-8 with a "
+      "comma behind it, odd characters as %2C");
 }
 
 }  // namespace quoll
