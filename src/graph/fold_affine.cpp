@@ -141,16 +141,20 @@ bool affine_of_layer(const LayerGraph& graph, int index, int from, Channels chan
     return false;
 }
 
-// The weights may lie in the user's memory: they are copied before they are changed.
+// The weights may lie in the user's memory, or be another layer's, too: then they are copied.
 int apply_to_weights(const FusionTarget& w, const Affine& f) {
-    Mat weight = w.weight->clone(), bias(w.num_output);
+    const bool alone = w.weight->refcount && *w.weight->refcount == 1;
+    const Mat from = *w.weight;
+    Mat weight = from, bias(w.num_output);
+    if (!alone) weight = Mat(from.w);
     if (weight.empty() || bias.empty()) return kOutOfMemory;
     const int per_output = weight.w / w.num_output;
     for (int q = 0; q < w.num_output; q++) {
-        const float old = *w.bias_term ? (*w.bias)[q] : 0.f;
-        bias[q] = old * f.scale_of(q) + f.offset_of(q);
-        float* row = (float*)weight + (size_t)q * per_output;
-        for (int i = 0; i < per_output; i++) row[i] *= f.scale_of(q);
+        const float old = *w.bias_term ? (*w.bias)[q] : 0.f, scale = f.scale_of(q);
+        bias[q] = old * scale + f.offset_of(q);
+        const float* in = (const float*)from + (size_t)q * per_output;
+        float* out = (float*)weight + (size_t)q * per_output;
+        for (int i = 0; i < per_output; i++) out[i] = in[i] * scale;
     }
     *w.weight = weight;
     *w.bias = bias;

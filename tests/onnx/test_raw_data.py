@@ -43,12 +43,24 @@ def tensor(raw, before=b'', behind=b''):
     return field(5, before + head + field(9, raw) + behind)
 
 
+def constant(parts):
+    """The bytes of a Constant node of W; parts: the fields `t` of its attribute."""
+    attribute = onnx.AttributeProto(name='value', type=onnx.AttributeProto.TENSOR).SerializeToString()
+    node = onnx.NodeProto(op_type='Constant', output=['w']).SerializeToString()
+    return field(1, node + field(5, attribute + b''.join(field(5, p) for p in parts)))
+
+
+HEAD = onnx.TensorProto(data_type=TensorProto.FLOAT, dims=W.shape).SerializeToString()
+DATA = field(9, W.tobytes())
 SPLIT = {  # a message in parts is their union, and the last of a field counts
     'plain': field(7, graph_bytes()),
     'data before sizes': field(7, graph_bytes(False) + field(5, field(9, W.tobytes()) + onnx.TensorProto(
         data_type=TensorProto.FLOAT, dims=W.shape, name='w').SerializeToString())),
     'two graphs': field(7, graph_bytes(False)) + field(7, tensor(W.tobytes())),
     'data twice': field(7, graph_bytes(False) + tensor(bytes(W.nbytes), behind=field(9, W.tobytes()))),
+    'constant': field(7, constant([HEAD + DATA]) + graph_bytes(False)),
+    'constant in parts': field(7, constant([HEAD, DATA]) + graph_bytes(False)),
+    'constants in two graphs': field(7, constant([HEAD + DATA])) + field(7, graph_bytes(False)),
     'unknown fields': field(7, graph_bytes(False) + field(999, b'abc') + tensor(W.tobytes(), varint(998 << 3) + b'\5')),
 }
 
@@ -64,6 +76,10 @@ def test_fields_in_any_order(kind, tmp_path):
 def test_data_of_the_wrong_size(tmp_path):
     write(field(7, graph_bytes(False) + tensor(W.tobytes()[:-4])), tmp_path / 'm.onnx')
     with pytest.raises(Failure, match=f'tensor w: needs {W.nbytes} bytes, got {W.nbytes - 4}'):
+        convert(tmp_path / 'm.onnx', tmp_path)
+
+    write(field(7, constant([HEAD + field(9, W.tobytes()[:-4])]) + graph_bytes(False)), tmp_path / 'm.onnx')
+    with pytest.raises(Failure, match=f'needs {W.nbytes} bytes, got {W.nbytes - 4}'):
         convert(tmp_path / 'm.onnx', tmp_path)
 
 

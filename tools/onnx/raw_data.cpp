@@ -8,7 +8,8 @@ namespace onnx_tool {
 namespace {
 
 // Numbers of fields in onnx.proto.
-const int kModelGraph = 7, kGraphInitializer = 5, kTensorRawData = 9;
+const int kModelGraph = 7, kGraphNode = 1, kGraphInitializer = 5, kNodeAttribute = 5,
+          kAttributeTensor = 5, kTensorRawData = 9;
 // Smaller ones are copied as they come.
 const size_t kLeastOutside = 4096;
 // Of a field with a length.
@@ -77,51 +78,87 @@ void append_message(int number, const std::string& message, std::string* to) {
     *to += message;
 }
 
-// Appends the fields of a message to *to, those of this number as change(value, &message) makes
-// them. False if a change fails, or it cannot be read.
-template <class Change>
-bool rewrite(const RawData& message, int number, std::string* to, const Change& change) {
+// Appends the fields of a message to *to, those for which `is` holds as change(field, &message)
+// makes them. False if a change fails, or it cannot be read.
+template <class Is, class Change>
+bool rewrite(const RawData& message, std::string* to, const Is& is, const Change& change) {
     Fields fields(message);
     for (Field field; fields.next(&field);) {
-        if (field.number != number || field.type != kBytes)
+        if (field.type != kBytes || !is(field))
             to->append((const char*)field.begin, (size_t)(fields.at() - field.begin));
-        else if (!change(field.value, to))
+        else if (!change(field, to))
             return false;
     }
     return fields.ok();
 }
 
-bool take_tensor(const RawData& tensor, std::string* to, RawData* found) {
-    int count = 0;
+// Of a message in which what is looked for is field `number` of every `outer` message.
+template <class Take>
+bool rewrite_within(const RawData& message, int outer, int number, std::string* to,
+                    const Take& take) {
     std::string rest;
-    const auto take = [&](const RawData& data, std::string* kept) {
-        if (count++) return false;  // the last one would count
-        if (data.size >= kLeastOutside)
-            *found = data;
-        else
-            append_message(kTensorRawData, std::string((const char*)data.data, data.size), kept);
-        return true;
+    const auto is = [number](const Field& f) { return f.number == number; };
+    if (!rewrite(message, &rest, is, take)) return false;
+    append_message(outer, rest, to);
+    return true;
+}
+
+// outer: the number under which the tensor is written.
+bool take_tensor(const RawData& tensor, int outer, std::string* to, RawData* found) {
+    int count = 0;
+    return rewrite_within(
+        tensor, outer, kTensorRawData, to, [&](const Field& f, std::string* kept) {
+            if (count++) return false;  // the last one would count
+            if (f.value.size >= kLeastOutside)
+                *found = f.value;
+            else
+                append_message(kTensorRawData, std::string((const char*)f.value.data, f.value.size),
+                               kept);
+            return true;
+        });
+}
+
+bool take_attribute(const RawData& attribute, std::string* to, RawData* found) {
+    int count = 0;
+    return rewrite_within(attribute, kNodeAttribute, kAttributeTensor, to,
+                          [&](const Field& f, std::string* kept) {
+                              if (count++) return false;  // they would be merged
+                              return take_tensor(f.value, kAttributeTensor, kept, found);
+                          });
+}
+
+bool take_node(const RawData& node, std::string* to, std::vector<RawData>* found) {
+    return rewrite_within(node, kGraphNode, kNodeAttribute, to,
+                          [&](const Field& f, std::string* kept) {
+                              found->emplace_back();
+                              return take_attribute(f.value, kept, &found->back());
+                          });
+}
+
+bool take_graph(const RawData& graph, std::string* to, size_t* nodes, OutsideData* found) {
+    std::string kept;
+    const auto is = [&](const Field& f) {
+        const bool small = f.number == kGraphNode && f.value.size < kLeastOutside;
+        if (f.number == kGraphNode) ++*nodes;
+        return f.number == kGraphInitializer || (f.number == kGraphNode && !small);
     };
-    if (!rewrite(tensor, kTensorRawData, &rest, take)) return false;
-    append_message(kGraphInitializer, rest, to);
+    const auto take = [&](const Field& f, std::string* rest) {
+        if (f.number == kGraphNode) return take_node(f.value, rest, &found->nodes[*nodes - 1]);
+        found->initializers.emplace_back();
+        return take_tensor(f.value, kGraphInitializer, rest, &found->initializers.back());
+    };
+    if (!rewrite(graph, &kept, is, take)) return false;
+    append_message(kModelGraph, kept, to);
     return true;
 }
 
 }  // namespace
 
-bool take_raw_data(const unsigned char* model, size_t size, std::string* rest,
-                   std::vector<RawData>* found) {
-    return rewrite(RawData(model, size), kModelGraph, rest,
-                   [&](const RawData& graph, std::string* to) {
-                       std::string kept;
-                       const auto take = [&](const RawData& tensor, std::string* initializers) {
-                           found->emplace_back();
-                           return take_tensor(tensor, initializers, &found->back());
-                       };
-                       if (!rewrite(graph, kGraphInitializer, &kept, take)) return false;
-                       append_message(kModelGraph, kept, to);
-                       return true;
-                   });
+bool take_raw_data(const unsigned char* model, size_t size, std::string* rest, OutsideData* found) {
+    size_t nodes = 0;
+    return rewrite(
+        RawData(model, size), rest, [](const Field& f) { return f.number == kModelGraph; },
+        [&](const Field& f, std::string* to) { return take_graph(f.value, to, &nodes, found); });
 }
 
 }  // namespace onnx_tool

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace quoll {
@@ -20,11 +21,17 @@ struct RawData {
         : RawData((const unsigned char*)bytes.data(), bytes.size()) {}
 };
 
-// Splits a ModelProto: *rest is it without the raw_data of its graph's large initializers, and
-// (*found)[i] that of initializer i, null where it stays in *rest. False for what is written in an
+// What was taken out of a graph: of initializer i, and of attribute k of node i. Null, or not
+// there, for what stays in.
+struct OutsideData {
+    std::vector<RawData> initializers;
+    std::unordered_map<size_t, std::vector<RawData>> nodes;
+};
+
+// Splits a ModelProto: *rest is it without the raw_data of the large initializers of its graph, and
+// of the large tensors that are attributes of its nodes (Constant). False for what is written in an
 // unusual way, or is no such message at all.
-bool take_raw_data(const unsigned char* model, size_t size, std::string* rest,
-                   std::vector<RawData>* found);
+bool take_raw_data(const unsigned char* model, size_t size, std::string* rest, OutsideData* found);
 
 }  // namespace onnx_tool
 }  // namespace quoll

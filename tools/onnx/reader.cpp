@@ -39,18 +39,17 @@ public:
     Reader(const std::string& folder, StringTable* strings, std::string* why)
         : tensors_(folder, strings, why), why_(why) {}
 
-    // Takes the data of tensors away as it goes, so that it is not held twice. outside: where that
-    // of initializers lies, as far as they do not hold it themselves.
-    bool graph(onnx::GraphProto* from, int level, Graph* to,
-               const std::vector<RawData>& outside = {});
-    bool node(onnx::NodeProto* from, int level, Node* to);
+    // Takes the data of tensors away as it goes, so that it is not held twice. outside: where it
+    // lies, as far as they do not hold it themselves.
+    bool graph(onnx::GraphProto* from, int level, Graph* to, const OutsideData& outside = {});
+    bool node(onnx::NodeProto* from, int level, Node* to, const std::vector<RawData>& outside = {});
 
 private:
     bool fail(const std::string& why) {
         *why_ = why;
         return false;
     }
-    bool attribute(onnx::AttributeProto* from, int level, Attribute* to);
+    bool attribute(onnx::AttributeProto* from, int level, Attribute* to, const RawData* outside);
     static ValueInfo info(const onnx::ValueInfoProto& from);
 
     TensorReader tensors_;
@@ -74,7 +73,13 @@ ValueInfo Reader::info(const onnx::ValueInfoProto& from) {
     return to;
 }
 
-bool Reader::attribute(onnx::AttributeProto* from, int level, Attribute* to) {
+// Number i, or null.
+static const RawData* data_at(const std::vector<RawData>& all, size_t i) {
+    return i < all.size() && all[i].data ? &all[i] : nullptr;
+}
+
+bool Reader::attribute(onnx::AttributeProto* from, int level, Attribute* to,
+                       const RawData* outside) {
     to->reference = from->ref_attr_name();
     to->f = from->f(), to->i = from->i(), to->s = from->s();
     to->floats.assign(from->floats().begin(), from->floats().end());
@@ -101,7 +106,7 @@ bool Reader::attribute(onnx::AttributeProto* from, int level, Attribute* to) {
             break;
         case onnx::AttributeProto::TENSOR:
             to->kind = Attribute::kTensor;
-            if (from->has_t()) return tensors_.read(from->t(), &to->t);
+            if (from->has_t()) return tensors_.read(from->t(), &to->t, outside);
             return !to->reference.empty() || fail("attribute " + from->name() + " has no tensor");
         case onnx::AttributeProto::GRAPH:
             to->kind = Attribute::kGraph;
@@ -113,37 +118,38 @@ bool Reader::attribute(onnx::AttributeProto* from, int level, Attribute* to) {
     return true;
 }
 
-bool Reader::node(onnx::NodeProto* from, int level, Node* to) {
+bool Reader::node(onnx::NodeProto* from, int level, Node* to, const std::vector<RawData>& outside) {
     Limits::add_nodes_of_file(1);
     to->name = from->name(), to->op = from->op_type();
     to->domain = from->domain() == "ai.onnx" ? "" : from->domain();
     to->inputs.assign(from->input().begin(), from->input().end());
     to->outputs.assign(from->output().begin(), from->output().end());
     while (!to->inputs.empty() && to->inputs.back().empty()) to->inputs.pop_back();
+    size_t number = 0;
     for (auto& a : *from->mutable_attribute())
-        if (!attribute(&a, level, &to->attributes[a.name()]))
+        if (!attribute(&a, level, &to->attributes[a.name()], data_at(outside, number++)))
             return fail("node " + to->label() + " (" + to->op + "): " + *why_);
     return true;
 }
 
-bool Reader::graph(onnx::GraphProto* from, int level, Graph* to,
-                   const std::vector<RawData>& outside) {
+bool Reader::graph(onnx::GraphProto* from, int level, Graph* to, const OutsideData& outside) {
     if (level > kMostLevels)
         return fail("subgraphs are nested deeper than " + std::to_string(kMostLevels));
     size_t number = 0;
     for (auto& t : *from->mutable_initializer()) {
-        const RawData* data = number < outside.size() ? &outside[number] : nullptr;
-        number++;
-        if (!tensors_.read(t, &to->initializers[t.name()], data && data->data ? data : nullptr))
-            return false;
+        const RawData* data = data_at(outside.initializers, number++);
+        if (!tensors_.read(t, &to->initializers[t.name()], data)) return false;
         delete t.release_raw_data();
     }
     if (from->sparse_initializer_size() > 0)
         return fail("sparse initializers (" + from->sparse_initializer(0).values().name() +
                     ") are not supported");
+    static const std::vector<RawData> kNone;
     for (auto& n : *from->mutable_node()) {
+        const auto data = outside.nodes.find(to->nodes.size());
         to->nodes.emplace_back();
-        if (!node(&n, level, &to->nodes.back())) return false;
+        if (!node(&n, level, &to->nodes.back(), data == outside.nodes.end() ? kNone : data->second))
+            return false;
     }
     for (const auto& v : from->input()) to->inputs.push_back(info(v));
     for (const auto& v : from->output()) to->outputs.push_back(info(v));
@@ -178,7 +184,7 @@ bool parse_file(const std::string& path, onnx::ModelProto* proto, std::string* w
 
 }  // namespace
 
-static bool read_model(onnx::ModelProto* proto, const std::vector<RawData>& outside,
+static bool read_model(onnx::ModelProto* proto, const OutsideData& outside,
                        const std::string& folder, OnnxModel* model, std::string* why) {
     Reader reader(folder, model->strings.get(), why);
     model->producer = proto->producer_name();
@@ -207,19 +213,18 @@ static bool read_model(onnx::ModelProto* proto, const std::vector<RawData>& outs
 
 // The large tensors stay outside of *proto. False if that cannot be, for whatever reason.
 static bool parse_split(const void* data, size_t size, onnx::ModelProto* proto,
-                        std::vector<RawData>* outside) {
+                        OutsideData* outside) {
     google::protobuf::SetLogHandler(nullptr);
     std::string rest;
     if (take_raw_data((const unsigned char*)data, size, &rest, outside) && rest.size() <= INT_MAX &&
         proto->ParseFromString(rest) && proto->has_graph())
         return true;
     proto->Clear();
-    outside->clear();
+    *outside = OutsideData();
     return false;
 }
 
-static bool parse_mapped(const MappedFile* file, onnx::ModelProto* proto,
-                         std::vector<RawData>* outside) {
+static bool parse_mapped(const MappedFile* file, onnx::ModelProto* proto, OutsideData* outside) {
     const size_t size = file ? file->remaining() : 0;
     const void* data = nullptr;
     return size > 0 && file->reference(size, &data) == size &&
@@ -231,7 +236,7 @@ bool read_onnx(const std::string& path, OnnxModel* model, std::string* why) {
     const std::unique_ptr<MappedFile, void (*)(MappedFile*)> file(MappedFile::open(path.c_str()),
                                                                   close);
     onnx::ModelProto proto;
-    std::vector<RawData> outside;
+    OutsideData outside;
     if (!parse_mapped(file.get(), &proto, &outside) && !parse_file(path, &proto, why)) return false;
     const size_t slash = path.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
@@ -243,7 +248,7 @@ bool read_onnx(const std::string& path, OnnxModel* model, std::string* why) {
 bool read_onnx(const void* data, size_t size, const std::string& folder, OnnxModel* model,
                std::string* why) {
     onnx::ModelProto proto;
-    std::vector<RawData> outside;
+    OutsideData outside;
     if (!parse_split(data, size, &proto, &outside) &&
         (size > INT_MAX || !proto.ParseFromArray(data, (int)size) || !proto.has_graph())) {
         *why = "no ONNX model, or one that is cut short";
