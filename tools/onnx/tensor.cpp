@@ -103,12 +103,6 @@ int64_t Tensor::int_at(size_t i) const {
 
 float Tensor::float_at(size_t i) const { return is_float(type) ? f32()[i] : (float)int_at(i); }
 
-std::vector<int64_t> Tensor::ints() const {
-    std::vector<int64_t> values(count());
-    for (size_t i = 0; i < values.size(); i++) values[i] = int_at(i);
-    return values;
-}
-
 // Values as they are held into others as they are held, the way set_int and set_float do it.
 template <class From>
 static void convert(const From* from, size_t count, float* to) {
@@ -117,6 +111,15 @@ static void convert(const From* from, size_t count, float* to) {
 template <class From, class To>
 static void convert(const From* from, size_t count, To* to) {
     for (size_t i = 0; i < count; i++) to[i] = (To)(int64_t)from[i];
+}
+
+std::vector<int64_t> Tensor::ints() const {
+    std::vector<int64_t> values(count());
+    if (is_float(type))
+        for (size_t i = 0; i < values.size(); i++) values[i] = int_at(i);
+    else if (!values.empty())
+        with_values(*this, [&](const auto* v) { convert(v, values.size(), values.data()); });
+    return values;
 }
 
 std::vector<float> Tensor::floats() const {
