@@ -341,7 +341,7 @@ std::string onnx_operator_page() {
         "Models of opset 7 and newer are read. Types: float16, bfloat16 and double become float32; "
         "so do floats of 8, 6 and 4 bits, to which Cast and QuantizeLinear round. Integers wider "
         "than a byte become 32-bit ones, those of 4 and 2 bits lie in a byte. Strings become their "
-        "places in a table that Input and Output layers have (param 25).\n"
+        "places in a table that Input and Output layers have (param 26).\n"
         "Blobs have four axes and a batch; tensors of higher rank are held with neighbouring axes "
         "merged.\n\n"
         "| operator | opsets | limits |\n|---|---|---|\n";
