@@ -536,14 +536,14 @@ std::string time_text(double ms) {
     return text;
 }
 
-// At most 100 columns.
+// At most 100 columns, names of up to 16 characters and loads of 99 seconds included.
 void print_row(const json& row) {
     const std::string name = row["model"];
     if (row.contains("error")) {
-        printf("%20s  failed\n", name.c_str());
+        printf("%16s  failed\n", name.c_str());
         return;
     }
-    printf("%20s  min = %s  max = %s  avg = %s  med = %s  load = %3.0f  peak = %3.0f\n", name.c_str(),
+    printf("%16s  min = %s  max = %s  avg = %s  med = %s  load = %3.0f  peak = %3.0f\n", name.c_str(),
            time_text(row["min_ms"]).c_str(), time_text(row["max_ms"]).c_str(),
            time_text(row["avg_ms"]).c_str(), time_text(row["median_ms"]).c_str(),
            row["load_ms"].get<double>(), row["peak_mib"].get<double>());
