@@ -3,6 +3,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import urllib.parse
 
 import numpy as np
@@ -15,9 +16,13 @@ class Failure(Exception):
     """A program ended with an error; the message is the last of what it said."""
 
 
+# onnx2engine --check runs the first python3 on the path: this one, which has the packages.
+WITH_PYTHON = dict(os.environ, PATH=os.path.dirname(sys.executable) + os.pathsep + os.environ['PATH'])
+
+
 def run_program(arguments, timeout=300):
     done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, errors='replace',
-                          timeout=timeout)
+                          timeout=timeout, env=WITH_PYTHON)
     if done.returncode:
         raise Failure(f'{pathlib.Path(arguments[0]).name}: exit code {done.returncode}: '
                       + done.stderr.strip()[-600:])

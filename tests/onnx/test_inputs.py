@@ -10,7 +10,7 @@ onnx = pytest.importorskip('onnx')
 ort = pytest.importorskip('onnxruntime')
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
-from onnx_run import BIN, Failure, convert, run, run_program  # noqa: E402
+from onnx_run import BIN, WITH_PYTHON, Failure, convert, run, run_program  # noqa: E402
 
 ort.set_default_logger_severity(4)
 
@@ -77,11 +77,8 @@ def test_check_finds_open_sizes(tmp_path):
         [helper.make_tensor_value_info('y', TensorProto.FLOAT, None)],
         [numpy_helper.from_array(rng.normal(0, 1, (4, 3, 7, 7)).astype(np.float32), 'w')])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8), tmp_path / 'm.onnx')
-    import os
-    import sys
-    folder = os.path.dirname(sys.executable)
     done = subprocess.run([BIN / 'onnx2engine', tmp_path / 'm.onnx', tmp_path / 'm.param', tmp_path / 'm.bin', '--check'],
-                          capture_output=True, text=True, env={**os.environ, 'PATH': f'{folder}:{os.environ["PATH"]}'})
+                          capture_output=True, text=True, env=WITH_PYTHON)
     assert done.returncode == 0, done.stderr
     assert 'cosine 1.0000000' in done.stdout
 

@@ -15,7 +15,7 @@ pytest.importorskip('onnx')
 import onnx  # noqa: E402
 from onnx import helper, numpy_helper, parser  # noqa: E402
 
-from onnx_run import BIN, Failure, convert, run, run_program  # noqa: E402
+from onnx_run import BIN, WITH_PYTHON, Failure, convert, run, run_program  # noqa: E402
 
 TWO = '''<ir_version: 8, opset_import: ["" : 17]> g (float[N,4,5,6] x, int64[2] i) => (float y, float z)
 <float two = {2.0}> { a = Mul(x, two) s = Sigmoid(a) y = Mul(a, s) z = Gather<axis = 1>(y, i) }'''
@@ -153,8 +153,7 @@ def check(path, folder, *options, env=None):
 
 def test_check(tmp_path):
     pytest.importorskip('onnxruntime')
-    env = dict(os.environ, PATH=os.path.dirname(sys.executable) + os.pathsep + os.environ['PATH'])
-    done = check(model(tmp_path), tmp_path, '--shape', 'x=2,4,5,6', env=env)
+    done = check(model(tmp_path), tmp_path, '--shape', 'x=2,4,5,6', env=WITH_PYTHON)
     assert done.returncode == 0, done.stderr
     assert [line.split(':')[0] for line in done.stdout.splitlines()] == ['y', 'z']
     assert all(word in done.stdout for word in ('cosine 1.0000000', 'max error', 'SQNR'))
