@@ -159,7 +159,14 @@ const size_t kChunk = 2048;
 }  // namespace
 
 ReductionCpu::ReductionCpu() : kernels_(&host_kernel_set()) {
-    support_packing = support_fp16_storage = support_bf16_storage = true;
+    support_packing = support_bf16_storage = true;
+}
+
+// Sums may overflow half floats: those are left to whoever stores them, who then keeps f32.
+int ReductionCpu::create_pipeline(const Option&) {
+    const bool within = operation == kMean || operation == kMax || operation == kMin;
+    support_fp16_storage = within && fabsf(coeff) <= 1.f;
+    return kOk;
 }
 
 void ReductionCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,

@@ -14,6 +14,7 @@ namespace quoll {
 class ReductionCpu : public Reduction {
 public:
     ReductionCpu();
+    int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
                       std::vector<BlobLayout>* out) const override;
