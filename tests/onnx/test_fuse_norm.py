@@ -1,8 +1,12 @@
 """Normalisation as exporters write it."""
+import numpy as np
 import pytest
 
-pytest.importorskip('onnx')
-from fuse_case import Case, functions_for  # noqa: E402
+onnx = pytest.importorskip('onnx')
+from onnx import numpy_helper  # noqa: E402
+
+from fuse_case import Case, build, functions_for  # noqa: E402
+from onnx_run import convert, run  # noqa: E402
 
 ROWS, IMAGES, LAST = 'float[2,6,16]', 'float[2,6,5,4]', 'float[2,5,4,6]'
 
@@ -17,6 +21,17 @@ TORCH = ('m = ReduceMean<axes = [-1]>(x) d = Sub(x, m) p = Pow(d, two) v = Reduc
 MOMENTS = ('m = ReduceMean<axes = [AXES]>(x) d = Sub(x, m) q = Mul(d, d) v = ReduceMean<axes = [AXES]>(q)'
            ' a = Add(v, eps) r = Sqrt(a) i = Reciprocal(r) k = Mul(i, g) t = Mul(x, k) u = Mul(m, k) w = Sub(b, u)'
            ' y = Add(t, w)')
+# As flax has it: the mean of the squares less the square of the mean.
+FAST = ('s = ReduceSum<keepdims = 0>(x, axes) e = Mul(s, share) q = Mul(x, x) t = ReduceSum<keepdims = 0>(q, axes)'
+        ' f = Mul(t, share) h = Mul(e, e) w = Sub(f, h) v = Max(zero, w) c = Reshape(v, kept) z = Add(c, eps) r = Sqrt(z)'
+        ' i = Reciprocal(r) j = Mul(i, g) l = Reshape(e, kept) d = Sub(x, l) n = Mul(d, j) y = Add(n, b)')
+
+
+def fast(axis, kept, share):
+    return f'{EPS}, float zero = {{0}}, float share = {{{share}}}, int64[1] axes = {{{axis}}}, int64[3] kept = {{{kept}}}'
+
+
+FAST_ROWS = graph(FAST, fast(2, '-1, 6, 1', 0.0625), ROWS)
 GROUPS = ('z = Reshape(x, split) n = InstanceNormalization<epsilon: float = 0.00001>(z, one, zero)'
           ' f = Reshape(n, whole) s = Mul(f, g) y = Add(s, b)')
 GROUP_CONSTANTS = 'int64[3] split = {0, 3, -1}, int64[4] whole = {2, 6, 5, 4}, float[3] one = {1, 1, 1}, float[3] zero = {0, 0, 0}'
@@ -38,6 +53,13 @@ CASES = {
     'layer norm by moments': Case(
         graph(MOMENTS.replace('AXES', '2'), EPS, ROWS), ['LayerNorm'], ['Reduction', 'BinaryOp'],
         [('u = Mul(m, k)', 'u = Mul(m, i)'), ('w = Sub(b, u)', 'w = Sub(u, b)')], 'k', {'g': (16,), 'b': (16,)}),
+    'layer norm by a difference of moments': Case(
+        FAST_ROWS, ['LayerNorm'], ['Reduction', 'BinaryOp', 'Reshape'],
+        [('h = Mul(e, e)', 'h = Mul(e, s)'), ('w = Sub(f, h)', 'w = Sub(h, f)'), ('0.0625', '0.125'), ('zero = {0}', 'zero = {1}'),
+         ('q = Mul(x, x)', 'q = Mul(x, g)')], 'd', {'g': (16,), 'b': (16,)}),
+    'layer norm of an inner axis by a difference of moments': Case(
+        graph(FAST, fast(1, '2, 1, 16', 0.16666667), ROWS), ['LayerNorm'], ['Reduction', 'UnaryOp', 'Reshape'],
+        [('Mul(s, share)', 'Mul(s, eps)')], 'e', {'g': (6, 1), 'b': (6, 1)}),
     'instance norm of TensorFlow': Case(
         graph(MOMENTS.replace('AXES', '1, 2'), EPS, LAST), ['InstanceNorm'], ['Reduction', 'BinaryOp'],
         [('v = ReduceMean<axes = [1, 2]>', 'v = ReduceMean<axes = [2, 1, 3]>')], 'i', {'g': (6,), 'b': (6,)}),
@@ -73,3 +95,16 @@ CASES = {
         ['GroupNorm'], ['InstanceNorm'], [], 'n', CHANNELS),
 }
 test_fused, test_near_miss, test_second_reader = functions_for(CASES)
+
+
+@pytest.mark.parametrize('precision,tolerance', [('fp32', 1e-5), ('fp16', 2e-3)])
+def test_difference_of_moments_does_not_cancel(precision, tolerance, tmp_path):
+    case = Case(FAST_ROWS, [], [], weights={'g': (16,), 'b': (16,)})
+    model = build(case, case.text)
+    onnx.save(model, tmp_path / 'm.onnx')
+    x = 300 + np.random.default_rng(0).integers(-2, 3, (2, 6, 16)).astype(np.float32) / 4  # half floats, as they are
+    weights = {w.name: numpy_helper.to_array(w).astype(np.float64) for w in model.graph.initializer}
+    deviation = x - x.mean(2, keepdims=True, dtype=np.float64)
+    want = deviation / np.sqrt((deviation ** 2).mean(2, keepdims=True) + 1e-5) * weights['g'] + weights['b']
+    have = run(convert(tmp_path / 'm.onnx', tmp_path), {'x': x}, ['y'], tmp_path, '--precision', precision)['y']
+    assert np.abs(have - want).max() <= tolerance * np.ptp(want)

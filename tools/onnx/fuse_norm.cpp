@@ -15,18 +15,74 @@ struct Norm {
     double eps = 0;
 };
 
+bool same_shape(const Match& m, const std::string& a, const std::string& b) {
+    const Value *x = m.value(a), *y = m.value(b);
+    return x && y && same(x->shape, y->shape);
+}
+
+// The value behind nodes that change its shape alone.
+std::string unshaped(const Match& m, std::string name) {
+    while (const Node* node = m.constant(name) ? nullptr : m.maker(name)) {
+        const bool shapes = node->op == "Reshape" || node->op == "Unsqueeze" ||
+                            node->op == "Squeeze" ||
+                            (node->op == "Expand" && same_shape(m, node->inputs[0], name));
+        if (!node->domain.empty() || !shapes) break;
+        name = node->inputs[0];
+    }
+    return name;
+}
+
+// Whether a value that has a number for each that the axes of x leave has the sizes of x, with 1 at
+// the axes. One size that is not known to be that of x is so, since there are as many numbers.
+bool kept(const Match& m, const std::string& name, const std::string& x,
+          const std::vector<int>& axes) {
+    const Value *v = m.value(name), *from = m.value(x);
+    if (!v || !from || v->rank() != from->rank()) return false;
+    int open = 0;
+    for (int a = 0; a < v->rank(); a++) {
+        const bool one = std::count(axes.begin(), axes.end(), a) != 0;
+        const Dim &size = v->shape[(size_t)a], &own = from->shape[(size_t)a];
+        if (one ? !size.is(1) : size.known() && own.known() && !same(size, own)) return false;
+        open += !one && !same(size, own);
+    }
+    return open <= 1;
+}
+
+// The mean over known axes, whether these are kept or not: also as a sum and its share.
+bool any_mean(const Match& m, const std::string& value, std::string* x, std::vector<int>* axes) {
+    const std::string name = unshaped(m, value);
+    std::string sum;
+    double share = 1;
+    const Node* node = m.maker(name, "ReduceMean");
+    const bool sums = !node;
+    if (sums) {
+        if (m.with_number(m.maker(name, "Div"), "Div", &share, &sum))
+            share = 1 / share;
+        else if (!m.with_number(m.maker(name, "Mul"), "Mul", &share, &sum))
+            return false;
+        node = m.maker(sum, "ReduceSum");
+    }
+    const Value* v = node ? m.value(node->inputs[0]) : nullptr;
+    std::vector<int64_t> list;
+    if (!v || !m.ints(*node, "axes", 1, &list) || list.empty()) return false;
+    axes->clear();
+    for (int64_t a : list) {
+        axes->push_back((int)(a < 0 ? a + v->rank() : a));
+        if (!sums) continue;
+        const Dim& size = v->shape[(size_t)axes->back()];
+        if (!size.known()) return false;
+        share *= (double)size.value;
+    }
+    std::sort(axes->begin(), axes->end());
+    *x = node->inputs[0];
+    return !sums || m.near(share, 1);
+}
+
 // The mean over known axes that are kept.
 bool mean_of(const Match& m, const std::string& value, std::string* x, std::vector<int>* axes) {
     const Node* node = m.maker(value, "ReduceMean");
-    const Value* v = node ? m.value(node->inputs[0]) : nullptr;
-    std::vector<int64_t> list;
-    if (!v || m.attr(*node, "keepdims", 1) != 1 || !m.ints(*node, "axes", 1, &list) || list.empty())
-        return false;
-    axes->clear();
-    for (int64_t a : list) axes->push_back((int)(a < 0 ? a + v->rank() : a));
-    std::sort(axes->begin(), axes->end());
-    *x = node->inputs[0];
-    return true;
+    return any_mean(m, value, x, axes) &&
+           (node ? m.attr(*node, "keepdims", 1) == 1 : kept(m, value, *x, *axes));
 }
 
 // x minus its mean.
@@ -39,18 +95,21 @@ bool centred(const Match& m, const std::string& value, std::string* x, std::vect
     return true;
 }
 
+bool square_of(const Match& m, const std::string& value, std::string* base) {
+    const Node* pow = m.maker(value, "Pow");
+    double two = 0;
+    if (pow) return m.with_number(pow, "Pow", &two, base) && two == 2;
+    const Node* product = m.maker(value, "Mul");
+    if (!product || !m.same(product->inputs[0], product->inputs[1])) return false;
+    *base = product->inputs[0];
+    return true;
+}
+
 // The mean of the squares of a value.
 bool mean_of_squares(const Match& m, const std::string& value, std::string* base,
                      std::vector<int>* axes) {
     std::string square;
-    if (!mean_of(m, value, &square, axes)) return false;
-    const Node* pow = m.maker(square, "Pow");
-    double two = 0;
-    if (pow) return m.with_number(pow, "Pow", &two, base) && two == 2;
-    const Node* product = m.maker(square, "Mul");
-    if (!product || !m.same(product->inputs[0], product->inputs[1])) return false;
-    *base = product->inputs[0];
-    return true;
+    return mean_of(m, value, &square, axes) && square_of(m, square, base);
 }
 
 // sqrt(value + eps)
@@ -77,12 +136,43 @@ bool inverse_root(const Match& m, const std::string& name, std::string* value, d
            m.with_number(m.maker(under, "Add"), "Add", eps, value) && *eps >= 0;
 }
 
+// gamma / sqrt(value + eps); without the constant gamma, that is null.
+bool scaled_inverse(const Match& m, const std::string& name, std::string* value, double* eps,
+                    const Tensor** gamma) {
+    std::string inverse = name;
+    const Node* scaled = m.maker(name, "Mul");
+    for (int k = 0; scaled && !*gamma && k < 2; k++)
+        if ((*gamma = m.constant(scaled->inputs[k]))) inverse = scaled->inputs[1 - k];
+    return inverse_root(m, inverse, value, eps);
+}
+
+// The mean of the squares of x less the square of its mean, which cancels where the mean is large;
+// not below 0, if the graph says so.
+bool difference_of_moments(const Match& m, const std::string& value, Norm* n) {
+    std::string name = unshaped(m, value);
+    if (const Node* max = m.maker(name, "Max")) {
+        double zero = 1;
+        const int k = m.number(max->inputs[0], &zero) ? 0 : 1;
+        if (max->inputs.size() != 2 || !m.number(max->inputs[(size_t)k], &zero) || zero != 0)
+            return false;
+        name = unshaped(m, max->inputs[(size_t)(1 - k)]);
+    }
+    const Node* node = m.maker(name, "Sub");
+    std::string square, mean, mean_x;
+    std::vector<int> axes;
+    return node && same_shape(m, node->inputs[0], node->inputs[1]) &&
+           any_mean(m, node->inputs[0], &square, &n->axes) && square_of(m, square, &n->x) &&
+           square_of(m, node->inputs[1], &mean) && any_mean(m, mean, &mean_x, &axes) &&
+           m.same(mean_x, n->x) && axes == n->axes && kept(m, value, n->x, axes);
+}
+
 // Value as the variance of x.
 bool variance(const Match& m, const std::string& value, Norm* n) {
     std::string difference;
     std::vector<int> axes;
-    return mean_of_squares(m, value, &difference, &n->axes) &&
-           centred(m, difference, &n->x, &axes) && axes == n->axes;
+    return (mean_of_squares(m, value, &difference, &n->axes) &&
+            centred(m, difference, &n->x, &axes) && axes == n->axes) ||
+           difference_of_moments(m, value, n);
 }
 
 // Whether the axes are all from some one on.
@@ -126,34 +216,6 @@ Node layer_norm_of(const Match& m, const Norm& n) {
     set_int(&node, "axis", n.axes[0]);
     set_float(&node, "epsilon", (float)n.eps);
     return node;
-}
-
-// LayerNormalization, InstanceNormalization if sizes are not known, without scale and bias.
-bool replace_norm(Match& m, const Norm& n) {
-    const Value* x = m.value(n.x);
-    if (!x || !x->floats()) return false;
-    if (!trailing(n.axes, x->rank())) return channels_last(m, n, nullptr, nullptr);
-    Node node = layer_norm_of(m, n);
-    if (m.replace(node)) return true;
-    node.op = "InstanceNormalization";
-    return n.axes[0] == 2 && m.replace(node);
-}
-
-// (x - mean) / sqrt(variance + eps)
-bool normalised(Match& m) {
-    const bool quotient = m.last.op == "Div";
-    for (int i = 0; i < (quotient ? 1 : 2); i++) {
-        Norm n;
-        std::string x, var;
-        std::vector<int> axes;
-        const std::string other = m.last.inputs[1 - i];
-        if (centred(m, m.last.inputs[i], &x, &axes) &&
-            (quotient ? root_of_sum(m, other, &var, &n.eps)
-                      : inverse_root(m, other, &var, &n.eps)) &&
-            variance(m, var, &n) && m.same(n.x, x) && axes == n.axes)
-            return replace_norm(m, n);
-    }
-    return false;
 }
 
 // x / sqrt(mean of squares + eps)
@@ -254,6 +316,66 @@ bool with_affine(Match& m, const Node& norm, const Tensor* factor, const Tensor*
     return true;
 }
 
+// One axis that is not the last: it is the last in between.
+bool inner_axis(Match& m, const Norm& n, const Tensor* gamma) {
+    const Value* x = m.value(n.x);
+    const int rank = x->rank(), axis = n.axes[0];
+    if (n.axes.size() != 1 || axis == 0 || !x->shape[(size_t)axis].known() || !m.closed({n.x}))
+        return false;
+    std::vector<std::string> inputs(1);
+    if (gamma) {
+        const int64_t size = x->shape[(size_t)axis].value;
+        const int at = axis - rank + gamma->rank();
+        if (at < 0 || gamma->dims[(size_t)at] != size || (int64_t)gamma->count() != size)
+            return false;
+        inputs.push_back(m.add_constant(gamma->reshaped({size})));
+    }
+    std::vector<int64_t> order;
+    for (int a = 0; a < rank; a++) order.push_back(a);
+    std::swap(order[(size_t)axis], order.back());
+    inputs[0] = m.emit("Transpose", {n.x}, [&](Node* t) { set_ints(t, "perm", order); });
+    if (inputs[0].empty()) return false;
+    const std::string normal = m.emit("LayerNormalization", inputs,
+                                      [&](Node* t) { set_float(t, "epsilon", (float)n.eps); });
+    if (normal.empty()) return false;
+    Node node = m.node("Transpose", {normal});
+    set_ints(&node, "perm", order);
+    return m.replace(node, {n.x, normal});
+}
+
+// LayerNormalization, InstanceNormalization if sizes are not known; gamma may be null.
+bool replace_norm(Match& m, const Norm& n, const Tensor* gamma) {
+    const Value* x = m.value(n.x);
+    if (!x || !x->floats()) return false;
+    if (!trailing(n.axes, x->rank()))
+        return channels_last(m, n, gamma, nullptr) || inner_axis(m, n, gamma);
+    Node node = layer_norm_of(m, n);
+    if (gamma)
+        return m.closed({n.x}) && with_affine(m, layer_norm_of(m, n), gamma, nullptr, &node) &&
+               m.replace(node, {n.x});
+    if (m.replace(node)) return true;
+    node.op = "InstanceNormalization";
+    return n.axes[0] == 2 && m.replace(node);
+}
+
+// (x - mean) / sqrt(variance + eps), or that times gamma, which is multiplied by the root first
+bool normalised(Match& m) {
+    const bool quotient = m.last.op == "Div";
+    for (int i = 0; i < (quotient ? 1 : 2); i++) {
+        Norm n;
+        std::string x, var;
+        std::vector<int> axes;
+        const Tensor* gamma = nullptr;
+        const std::string other = m.last.inputs[(size_t)(1 - i)];
+        if (centred(m, m.last.inputs[(size_t)i], &x, &axes) &&
+            (quotient ? root_of_sum(m, other, &var, &n.eps)
+                      : scaled_inverse(m, other, &var, &n.eps, &gamma)) &&
+            variance(m, var, &n) && m.same(n.x, x) && axes == n.axes)
+            return replace_norm(m, n, gamma);
+    }
+    return false;
+}
+
 // A constant that a norm is multiplied by, or that is added to it.
 bool affine(Match& m) {
     const bool sum = m.last.op == "Add";
@@ -272,15 +394,12 @@ bool affine(Match& m) {
 // x mul + (beta - mean mul), mul = gamma / sqrt(variance + eps): moments as TensorFlow has them.
 bool moments_of(Match& m, const std::string& x, const std::string& mul, const std::string& mean,
                 const std::string& beta) {
-    std::string mean_x, var, inverse = mul;
+    std::string mean_x, var;
     const Tensor *gamma = nullptr, *bias = m.constant(beta);
     Norm n;
     std::vector<int> axes;
-    if (!mean_of(m, mean, &mean_x, &axes) || !m.same(mean_x, x)) return false;
-    const Node* scaled = m.maker(mul, "Mul");
-    for (int k = 0; scaled && !gamma && k < 2; k++)
-        if ((gamma = m.constant(scaled->inputs[k]))) inverse = scaled->inputs[1 - k];
-    if (!inverse_root(m, inverse, &var, &n.eps) || !variance(m, var, &n) || !m.same(n.x, x) ||
+    if (!mean_of(m, mean, &mean_x, &axes) || !m.same(mean_x, x) ||
+        !scaled_inverse(m, mul, &var, &n.eps, &gamma) || !variance(m, var, &n) || !m.same(n.x, x) ||
         axes != n.axes || !bias || !m.closed({x}))
         return false;
     n.x = x;
