@@ -22,6 +22,14 @@ PARTS = ('p, q, r = Split<axis = 1>(x) a = Conv<pads = [1, 1, 1, 1]>(p, w0, b0) 
          ' c = Conv<pads = [1, 1, 1, 1]>(r, w2, b2) y = Concat<axis = 1>(a, b, c)')
 SLICES = ('p = Slice(x, n0, n6, one) q = Slice(x, n6, n12, one) a = Conv(p, w0) b = Conv(q, w1)'
           ' y = Concat<axis = 1>(a, b)')
+# A layer of Keras's TimeDistributed, step by step.
+STEPS = ' '.join(f's{i} = Slice(x, n{i}, n{i + 1}, n0) r{i} = Squeeze(s{i}, n0) p{i} = MatMul(r{i}, w) q{i} = Add(p{i}, b)'
+                 f' u{i} = Unsqueeze(q{i}, n0)' for i in range(3)) + ' y = Concat<axis = 0>(u0, u1, u2)'
+STEPS = graph(STEPS, ', '.join(f'int64[1] n{i} = {{{i}}}' for i in range(4)), 'float[3,N,6]', 'float[A,B,C]')
+GATHERS = graph(' '.join(f'r{i} = Gather<axis = 1>(x, n{i}) p{i} = MatMul(r{i}, w) u{i} = Unsqueeze(p{i}, one)' for i in range(3))
+                + ' y = Concat<axis = -2>(u0, u1, u2)',
+                ', '.join(f'int64 n{i} = {{{i}}}' for i in range(3)) + ', int64[1] one = {1}', 'float[N,3,6]', 'float[A,B,C]')
+STEP_WEIGHTS = {'w': (6, 5), 'b': (5,), 'v': (6, 5), 'c': (5,)}
 WEIGHTS = {'w0': (2, 4, 3, 3), 'w1': (2, 4, 3, 3), 'w2': (2, 4, 3, 3), 'b0': (2,), 'b1': (2,), 'b2': (2,)}
 CASES = {
     'two transposes that cancel': Case(
@@ -47,6 +55,10 @@ CASES = {
     'reshapes as one': Case(
         graph('a = Reshape(x, m) b = Unsqueeze(a, z) y = Reshape(b, l)',
               'int64[2] m = {-1, 6}, int64[1] z = {0}, int64[4] l = {2, 3, 16, 6}'), ['Reshape'], ['ExpandDims']),
+    'steps of a product': Case(
+        STEPS, ['InnerProduct'], ['Concat', 'StridedSlice', 'Slice'], weights=STEP_WEIGHTS, sizes={'N': 2}),
+    'steps of a product, gathered': Case(
+        GATHERS, ['InnerProduct'], ['Concat', 'StridedSlice', 'Slice', 'Gather'], weights={'w': (6, 5)}, sizes={'N': 2}),
     'shuffled channels': Case(
         chain('[0, 2, 1, 3, 4]', '2, 3, 4, 4, 6', '2, 12, 4, 6'), ['ShuffleChannel'], ['Permute', 'Reshape'],
         [('[0, 2, 1, 3, 4]', '[0, 2, 1, 4, 3]'), ('2, 3, 4, 4, 6', '2, 3, 4, 6, 4')], 't'),
@@ -80,3 +92,14 @@ def test_transposes_of_channels_last(tmp_path, name):
     from fuse_case import check
     case = CASES[name]
     assert check(case, case.text, tmp_path).count('Permute') == 1
+
+
+@pytest.mark.parametrize('before,after', [
+    ('(u0, u1, u2)', '(u0, u2, u1)'), ('(u0, u1, u2)', '(u0, u1)'), ('(u0, u1, u2)', '(u1, u2)'), ('axis = 0', 'axis = 1'),
+    ('MatMul(r1, w)', 'MatMul(r1, v)'), ('Add(p2, b)', 'Add(p2, c)'), ('Unsqueeze(q0, n0)', 'Unsqueeze(p0, n0)'),
+    ('y = Concat<axis = 0>(u0, u1, u2)', 'z = Concat<axis = 0>(u0, u1, u2) g = Unsqueeze(q1, n0) y = Add(z, g)')])
+def test_steps_that_stay(tmp_path, before, after):
+    from fuse_case import check
+    case = CASES['steps of a product']
+    assert before in case.text
+    assert 'Concat' in check(case, case.text.replace(before, after), tmp_path)

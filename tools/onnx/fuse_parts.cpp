@@ -1,7 +1,8 @@
 // Parts of rows, as exporters take queries, keys and values from the rows that one product makes: a
 // reshape that gives the parts an axis, transposes that bring it to the front, and picks of each.
 // Here each part is cut out of the rows, and only then moved: rows of parts that a product makes
-// become products of their own.
+// become products of their own. And the other way round: products of all steps one by one, as
+// exporters unroll Keras's TimeDistributed, become one.
 #include <algorithm>
 
 #include "onnx/fuse.h"
@@ -40,20 +41,21 @@ bool is_piece(const Match& m, const std::string& name, int64_t axis, Pick* pick)
     return steps == Numbers{1} && v && axis < v->rank() && v->shape[(size_t)axis].is(1);
 }
 
-bool find_pick(const Match& m, Pick* pick) {
+// A Gather of one index, or a Squeeze of such a piece.
+bool find_pick(const Match& m, const Node& node, Pick* pick) {
     int64_t squeezed = 0;
-    if (m.last.op == "Gather") {
-        const Tensor* index = m.constant(m.last.inputs[1]);
+    if (node.op == "Gather") {
+        const Tensor* index = m.constant(node.inputs[1]);
         if (!index || index->rank() != 0 || is_float(index->type)) return false;
-        *pick = {m.last.inputs[0], m.attr(m.last, "axis", 0), index->int_at(0)};
+        *pick = {node.inputs[0], m.attr(node, "axis", 0), index->int_at(0)};
         squeezed = pick->axis;
     } else {
         Numbers axes;
-        const Value* v = m.value(m.last.inputs[0]);
-        if (!v || !m.ints(m.last, "axes", 1, &axes) || axes.size() != 1) return false;
+        const Value* v = m.value(node.inputs[0]);
+        if (!v || !m.ints(node, "axes", 1, &axes) || axes.size() != 1) return false;
         squeezed = axes[0] < 0 ? axes[0] + v->rank() : axes[0];
         if (squeezed < 0 || squeezed >= v->rank() || !v->shape[(size_t)squeezed].is(1) ||
-            !is_piece(m, m.last.inputs[0], squeezed, pick))
+            !is_piece(m, node.inputs[0], squeezed, pick))
             return false;
     }
     const Value* from = m.value(pick->from);
@@ -142,7 +144,7 @@ bool part_of_rows(Match& m) {
     Pick pick;
     std::string parts;
     Numbers axes;
-    if (!find_pick(m, &pick) || !find_source(m, pick.from, 0, &parts, &axes) ||
+    if (!find_pick(m, m.last, &pick) || !find_source(m, pick.from, 0, &parts, &axes) ||
         m.same(parts, pick.from) || !only_picked(m, pick.from))
         return false;
     const int64_t axis = axes[(size_t)pick.axis];
@@ -183,10 +185,69 @@ bool part_of_rows(Match& m) {
     return m.replace_open(node);
 }
 
+// What is picked of a value, times weights, plus a bias that may be missing (""), with the axis
+// back.
+struct Step {
+    Pick pick;
+    std::string weights, bias;
+};
+
+bool find_step(const Match& m, const std::string& name, int64_t axis, Step* step) {
+    const Node* wide = m.maker(name, "Unsqueeze");
+    const Value* v = m.value(name);
+    Numbers axes;
+    if (!wide || !v || !m.ints(*wide, "axes", 1, &axes) || axes.size() != 1 ||
+        axes[0] + (axes[0] < 0 ? v->rank() : 0) != axis)
+        return false;
+    std::string result = wide->inputs[0];
+    if (const Node* sum = m.maker(result, "Add")) {
+        const size_t i = m.constant(sum->inputs[0]) ? 0 : 1;
+        const Tensor* bias = m.constant(sum->inputs[i]);
+        if (!bias || bias->rank() > 1) return false;
+        step->bias = sum->inputs[i], result = sum->inputs[1 - i];
+    }
+    const Node* product = m.maker(result, "MatMul");
+    const Tensor* weights = product ? m.constant(product->inputs[1]) : nullptr;
+    const Node* pick = product ? m.maker(product->inputs[0]) : nullptr;
+    if (!weights || weights->rank() != 2 || !pick || !pick->domain.empty() ||
+        (pick->op != "Gather" && pick->op != "Squeeze") || !find_pick(m, *pick, &step->pick))
+        return false;
+    step->weights = product->inputs[1];
+    // A row of less than two axes would be a product of another kind.
+    const Value* from = m.value(step->pick.from);
+    return step->pick.axis == axis && from->rank() >= 3 && axis < from->rank() - 1;
+}
+
+// Steps in time, each a product by the same weights: one product of all.
+bool steps_of_product(Match& m) {
+    const Value* v = m.value(m.last.inputs[0]);
+    const size_t count = m.last.inputs.size();
+    int64_t axis = m.attr(m.last, "axis", 0);
+    if (!v || count < 2) return false;
+    axis += axis < 0 ? v->rank() : 0;
+    Step first;
+    for (size_t i = 0; i < count; i++) {
+        Step step;
+        if (!find_step(m, m.last.inputs[i], axis, &step) || step.pick.index != (int64_t)i)
+            return false;
+        if (i == 0) first = step;
+        if (!m.same(step.pick.from, first.pick.from) || step.weights != first.weights ||
+            step.bias != first.bias)
+            return false;
+    }
+    const std::string& from = first.pick.from;
+    if (!m.value(from)->shape[(size_t)axis].is((int64_t)count) || !m.closed({from})) return false;
+    if (first.bias.empty()) return m.replace(m.node("MatMul", {from, first.weights}), {from});
+    const std::string product = m.emit("MatMul", {from, first.weights});
+    return !product.empty() && m.replace(m.node("Add", {product, first.bias}), {from, product});
+}
+
 }  // namespace
 
 std::vector<Pattern> part_patterns() {
-    return {{"Gather", "parts of rows", part_of_rows}, {"Squeeze", "parts of rows", part_of_rows}};
+    return {{"Gather", "parts of rows", part_of_rows},
+            {"Squeeze", "parts of rows", part_of_rows},
+            {"Concat", "steps of a product", steps_of_product}};
 }
 
 }  // namespace onnx_tool
