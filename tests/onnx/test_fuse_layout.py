@@ -59,6 +59,10 @@ CASES = {
         STEPS, ['InnerProduct'], ['Concat', 'StridedSlice', 'Slice'], weights=STEP_WEIGHTS, sizes={'N': 2}),
     'steps of a product, gathered': Case(
         GATHERS, ['InnerProduct'], ['Concat', 'StridedSlice', 'Slice', 'Gather'], weights={'w': (6, 5)}, sizes={'N': 2}),
+    'a part of uneven pieces': Case(
+        graph('a = Reshape(x, m) t = Transpose<perm = [2, 0, 1, 3]>(a) p, q = Split<axis = 0>(t, z) y = Squeeze(q, o)',
+              'int64[4] m = {2, 4, 3, 4}, int64[2] z = {2, 1}, int64[1] o = {0}', 'float[2,4,12]', 'float[A,B,C]'),
+        ['StridedSlice'], ['Permute', 'Slice']),
     'shuffled channels': Case(
         chain('[0, 2, 1, 3, 4]', '2, 3, 4, 4, 6', '2, 12, 4, 6'), ['ShuffleChannel'], ['Permute', 'Reshape'],
         [('[0, 2, 1, 3, 4]', '[0, 2, 1, 4, 3]'), ('2, 3, 4, 4, 6', '2, 3, 4, 6, 4')], 't'),

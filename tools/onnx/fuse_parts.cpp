@@ -20,13 +20,18 @@ struct Pick {
     int64_t axis = 0, index = 0;
 };
 
-// A slice of one, or one of the pieces of one each.
+// A slice of one, or one of the pieces, whose index counts what is in front of it.
 bool is_piece(const Match& m, const std::string& name, int64_t axis, Pick* pick) {
     if (const Node* split = m.maker(name, "Split")) {
-        const auto& outs = split->outputs;
         pick->from = split->inputs[0];
         pick->axis = m.attr(*split, "axis", 0);
-        pick->index = std::find(outs.begin(), outs.end(), m.root(name)) - outs.begin();
+        pick->index = 0;
+        for (const std::string& piece : split->outputs) {
+            if (m.same(piece, name)) break;
+            const Value* v = m.value(piece);
+            if (!v || axis >= v->rank() || !v->shape[(size_t)axis].known()) return false;
+            pick->index += v->shape[(size_t)axis].value;
+        }
         return true;
     }
     const Node* slice = m.maker(name, "Slice");
