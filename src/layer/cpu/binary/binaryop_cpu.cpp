@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <algorithm>
+
 #include "layer/common/blocks.h"
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
@@ -73,6 +75,10 @@ int BinaryOpCpu::create_pipeline(const Option& opt) {
 }
 
 static void set_pattern(const float* values, int count, float pattern[kPatternSize]) {
+    if (count == 1) {  // one value a row: the divisions below would take longer than short rows
+        std::fill_n(pattern, (int)kPatternSize, values[0]);
+        return;
+    }
     for (int i = 0; i < kPatternSize; i++) pattern[i] = values[i % count];
 }
 
@@ -293,9 +299,30 @@ bool BinaryOpCpu::run_rows(const Operand& a, const Operand& b, bool a_row, size_
     return true;
 }
 
+// Operands that lie as the output does, without gaps: one run, however short the rows are.
+void BinaryOpCpu::run_flat(const Operand& a, const Operand& b, size_t count, Mat& out,
+                           const Option& opt) const {
+    const StorageKernels* storage = storage_kernels(host_kernel_set(), out.dtype);
+    const size_t chunk = Chunks::kChunk;
+    parallel_for((int64_t)((count + chunk - 1) / chunk), threads_for(opt, (double)count),
+                 [&](int64_t i) {
+                     const size_t at = i * chunk, n = std::min(chunk, count - at);
+                     const Side sa = side_of(a.blob, at, a.lanes, true);
+                     const Side sb = side_of(b.blob, at, b.lanes, true);
+                     if (storage)
+                         apply_stored(*variants_, sa, sb, *storage, (uint16_t*)out.data + at, n);
+                     else
+                         apply(*variants_, sa, sb, (float*)out.data + at, n);
+                 });
+}
+
 void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option& opt) const {
     const Axes4 to = axes_of(out);
     const int pack = out.elempack, outermost = axis_of_four(0, out.dims);
+    if (a.lanes == pack && b.lanes == pack && layout_of(a.step, to.size, 0, pack) == kDense &&
+        layout_of(b.step, to.size, 0, pack) == kDense &&
+        layout_of(to.step, to.size, 0, 1) == kDense)
+        return run_flat(a, b, out.total() * pack, out, opt);
     // The axes that one call covers: all behind the outermost one if both operands allow it.
     int covered = std::min(outermost + 1, 3);
     const StorageKernels* storage = storage_kernels(host_kernel_set(), out.dtype);

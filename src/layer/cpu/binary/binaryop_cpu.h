@@ -36,6 +36,8 @@ private:
     int expand_lanes(Operand* operand, int pack, const Option& opt) const;
     static bool is_row_of(const Operand& row, const Operand& other, const Axes4& to, int covered);
     void run(const Operand& a, const Operand& b, Mat& out, const Option& opt) const;
+    void run_flat(const Operand& a, const Operand& b, size_t count, Mat& out,
+                  const Option& opt) const;
     bool run_rows(const Operand& a, const Operand& b, bool a_row, size_t count, size_t rows,
                   Mat& out, const Option& opt) const;
     void run_scalar(const Mat& in, Mat& out, const Option& opt) const;

@@ -195,7 +195,8 @@ int ReductionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& o
     while (last + 1 < shape.dims && mask >> (last + 1) & 1) last++;
     const bool one_run = first < shape.dims && mask >> (last + 1) == 0;
     const bool channels = kernel && one_run && !innermost && first == 0;
-    if (!channels && storage_kernels(*kernels_, bottom_blob.dtype))
+    const bool runs = kernel && innermost && first > 0;
+    if (!channels && !runs && storage_kernels(*kernels_, bottom_blob.dtype))
         return reduce_stored(bottom_blob, top_blob, opt);
     if (kernel && one_run && !innermost)
         return reduce_rows(bottom_blob, first, last, tops[0], top_blob, opt);
@@ -206,23 +207,47 @@ int ReductionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& o
     }
     if (first == 0) return reduce_whole(bottom_blob, kernel, tops[0], top_blob, opt);
 
-    const Runs runs(bottom_blob, first);
-    const int pack = bottom_blob.elempack;
-    top_blob.create(tops[0], pack, opt.blob_allocator);
-    if (top_blob.empty()) return kOutOfMemory;
-    const size_t top_step = top_blob.dims == 1   ? 1
-                            : top_blob.dims == 2 ? top_blob.w
-                                                 : top_blob.cstep;
-    const int threads = threads_for(opt, (double)shape.total());
-    parallel_for(runs.blocks, threads, [&](int64_t q) {
-        const float* in = (const float*)bottom_blob.data + q * runs.step * pack;
-        float* out = (float*)top_blob.data + q * top_step * pack;
-        if (pack == 1 && runs.run <= kShortRun)
-            join_runs(operation, in, runs.run, out, runs.each);
+    return reduce_runs(bottom_blob, first, kernel, tops[0], top_blob, opt);
+}
+
+// Over the axes from `first` on, which is not the outermost: run by run, as many at a time as stay
+// in the cache. Stored values become floats there.
+int ReductionCpu::reduce_runs(const Mat& blob, int first, NormReduce kernel, const Shape& shape,
+                              Mat& top, const Option& opt) const {
+    Runs runs(blob, first);
+    const size_t pack = blob.elempack, row = runs.run * pack;
+    top.create(shape, (int)pack, opt.blob_allocator);
+    if (top.empty()) return kOutOfMemory;
+    size_t top_step = top.dims == 1 ? 1 : top.dims == 2 ? top.w : top.cstep;
+    if (runs.step == runs.each * runs.run && top_step == runs.each) {  // no gaps: one block
+        runs.each *= runs.blocks;
+        runs.blocks = 1;
+    }
+    const size_t some = std::min(runs.each, std::max<size_t>(1, kChunk / std::max<size_t>(1, row)));
+    const int64_t groups = (int64_t)((runs.each + some - 1) / some);
+    const int threads = threads_for(opt, (double)runs.blocks * runs.each * row);
+    const StorageKernels* const storage = storage_kernels(*kernels_, blob.dtype);
+    Mat memory;
+    if (storage) {
+        memory.create((int)(some * (row + pack)), threads, 4u, opt.workspace_allocator);
+        if (memory.empty()) return kOutOfMemory;
+    }
+    run_tasks(runs.blocks * groups, threads, [&](int64_t task, int thread) {
+        const size_t q = task / groups, i = task % groups * some, n = std::min(some, runs.each - i);
+        const size_t at = (q * runs.step + i * runs.run) * pack, to = (q * top_step + i) * pack;
+        const float* in = (const float*)blob.data + at;
+        float* out = (float*)top.data + to;
+        if (storage) {
+            float* const wide = memory.row(thread);
+            storage->widen((const uint16_t*)blob.data + at, wide, n * row);
+            in = wide, out = wide + some * row;
+        }
+        if (pack == 1 && row <= kShortRun)
+            join_runs(operation, in, row, out, n);
         else
-            for (size_t i = 0; i < runs.each; i++)
-                kernel(in + i * runs.run * pack, runs.run * pack, pack, nullptr, out + i * pack);
-        finish_all(operation, (double)runs.run, coeff, out, runs.each * pack);
+            for (size_t k = 0; k < n; k++) kernel(in + k * row, row, pack, nullptr, out + k * pack);
+        finish_all(operation, (double)runs.run, coeff, out, n * pack);
+        if (storage) storage->narrow(out, (uint16_t*)top.data + to, n * pack);
     });
     return kOk;
 }

@@ -10,7 +10,7 @@ namespace quoll {
 // Sums, means and extremes over the innermost axes, or all axes, run on kernels, those over others
 // that follow one another row by row; they keep the elempack if the outermost axis stays.
 // Everything else runs on the reference. Blobs of 16 bits are widened piece by piece where the
-// channels are reduced, and as a whole elsewhere.
+// channels or the innermost axes are reduced, and as a whole elsewhere.
 class ReductionCpu : public Reduction {
 public:
     ReductionCpu();
@@ -21,6 +21,8 @@ public:
 
 private:
     int reduce_stored(const Mat& blob, Mat& top, const Option& opt) const;
+    int reduce_runs(const Mat& blob, int first, NormReduce kernel, const Shape& shape, Mat& top,
+                    const Option& opt) const;
     int reduce_rows(const Mat& blob, int first, int last, const Shape& shape, Mat& top,
                     const Option& opt) const;
     int reduce_whole(const Mat& blob, NormReduce kernel, const Shape& shape, Mat& top,
