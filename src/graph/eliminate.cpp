@@ -179,7 +179,8 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
               fold_padding,         fold_affine,       fuse_activation,
               eliminate_batch_axes, merge_parallel};
     if (!for_file)
-        passes.insert(passes.end(), {fold_row_norm, fuse_residual, fuse_moved_activation});
+        passes.insert(passes.end(), {fold_row_norm, fold_joined_affine, fuse_residual,
+                                     fuse_moved_activation, fuse_joined_activation});
     QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
     // What rounds its output takes no activation and no sum any more.
     passes = {turn_fewer, mark_channels};

@@ -9,6 +9,7 @@
 #include "layer/elementwise/scale.h"
 #include "layer/nn/innerproduct.h"
 #include "layer/norm/batchnorm.h"
+#include "layer/tensor/concat.h"
 #include "layer/tensor/reshape.h"
 #include "layer/tensor/tensorshape.h"
 
@@ -176,6 +177,14 @@ int apply_to_batchnorm(BatchNorm& s, const Affine& f) {
     return kOk;
 }
 
+// The part of `count` outputs from `first` on.
+Affine part_of(const Affine& f, int first, int count) {
+    const auto part = [&](const std::vector<float>& v) {
+        return v.size() == 1 ? v : std::vector<float>(v.begin() + first, v.begin() + first + count);
+    };
+    return {part(f.scale), part(f.offset)};
+}
+
 // A Reshape to rows of `count` values.
 bool keeps_rows(const LayerGraph& graph, int index, int count) {
     const auto* s = graph.as<Reshape>(index);
@@ -237,6 +246,44 @@ int fold_row_norm(LayerGraph& graph, int index, const LayerMaker&) {
     if (status != kOk) return status;
     for (int blob : changed) graph.change(blob);  // none is kept: each has one reader
     graph.absorb(last, next, false, "BatchNorm of rows into InnerProduct");
+    return 1;
+}
+
+bool joined_targets(const LayerGraph& graph, int index, std::vector<FusionTarget>* targets) {
+    const auto* concat = graph.as<Concat>(index);
+    if (!concat || concat->bottoms.size() < 2) return false;
+    for (int blob : concat->bottoms) {
+        const int from = graph.producer(blob);
+        FusionTarget w;
+        if (from < 0 || graph.only_reader(from) != index || !fusion_target(graph, from, &w) ||
+            !w.per_output || w.axes == 0 || (!targets->empty() && (*targets)[0].axes != w.axes))
+            return false;
+        targets->push_back(w);
+    }
+    return concat->axis == 0 || concat->axis == -1 - (*targets)[0].axes;
+}
+
+int fold_joined_affine(LayerGraph& graph, int index, const LayerMaker&) {
+    const int next = graph.is<Concat>(index) ? graph.only_reader(index) : -1;
+    std::vector<FusionTarget> targets;
+    if (next < 0 || graph.layer(next)->tops.size() != 1 || !joined_targets(graph, index, &targets))
+        return 0;
+    int channels = 0;
+    for (const FusionTarget& w : targets) {
+        if (!w.folds) return 0;
+        channels += w.num_output;
+    }
+    Affine f;
+    if (!affine_of_layer(graph, next, graph.layer(index)->tops[0], {channels, targets[0].axes}, &f))
+        return 0;
+    int first = 0;
+    for (const FusionTarget& w : targets) {
+        QUOLL_RETURN_IF_ERROR(apply_to_weights(w, part_of(f, first, w.num_output)));
+        first += w.num_output;
+    }
+    const std::string what = graph.layer(next)->type + " into what a Concat joins";
+    for (int blob : graph.layer(index)->bottoms) graph.change(blob);  // none is kept: one reader
+    graph.absorb(index, next, false, what.c_str());
     return 1;
 }
 

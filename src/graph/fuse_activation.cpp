@@ -5,6 +5,7 @@
 #include "layer/activation/relu.h"
 #include "layer/activation/sigmoid.h"
 #include "layer/elementwise/binaryop.h"
+#include "layer/tensor/concat.h"
 
 namespace quoll {
 
@@ -46,6 +47,21 @@ int fuse_activation(LayerGraph& graph, int index, const LayerMaker&) {
     if (f.type == kActivationNone) return 0;
     QUOLL_RETURN_IF_ERROR(set_activation(w, f));
     const std::string what = graph.layer(next)->type + " into " + graph.layer(index)->type;
+    graph.absorb(index, next, false, what.c_str());
+    return 1;
+}
+
+int fuse_joined_activation(LayerGraph& graph, int index, const LayerMaker&) {
+    std::vector<FusionTarget> targets;
+    const int next = graph.is<Concat>(index) ? graph.only_reader(index) : -1;
+    if (next < 0 || !joined_targets(graph, index, &targets)) return 0;
+    const Activation f = activation_of(graph, next);
+    if (f.type == kActivationNone) return 0;
+    for (const FusionTarget& w : targets)
+        if (!w.activates) return 0;
+    for (const FusionTarget& w : targets) QUOLL_RETURN_IF_ERROR(set_activation(w, f));
+    const std::string what = graph.layer(next)->type + " into what a Concat joins";
+    for (int blob : graph.layer(index)->bottoms) graph.change(blob);  // none is kept: one reader
     graph.absorb(index, next, false, what.c_str());
     return 1;
 }

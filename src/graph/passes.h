@@ -44,6 +44,11 @@ int merge_parallel(LayerGraph& graph, int index, const LayerMaker& make);
 // weights (as BatchNorm1d behind Linear comes out of PyTorch). Blobs between them get other values:
 // of no use for files.
 int fold_row_norm(LayerGraph& graph, int index, const LayerMaker& make);
+// fold_affine, and fuse_activation, behind a Concat of channels that convolutions alone make (those
+// of a split kernel, as MixNet has them), into each of them. Blobs between them get other values: of
+// no use for files.
+int fold_joined_affine(LayerGraph& graph, int index, const LayerMaker& make);
+int fuse_joined_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // BatchAxis and its inverse, in either order, with nothing between them.
 int eliminate_batch_axes(LayerGraph& graph, int index, const LayerMaker& make);
 // The sum of a convolution's output and another blob into the convolution (parameter add_input,
@@ -70,6 +75,9 @@ int mark_channels(LayerGraph& graph, int index, const LayerMaker& make);
 
 // What may be folded and fused into a layer; false if nothing may.
 bool fusion_target(const LayerGraph& graph, int index, FusionTarget* found);
+// What may be folded and fused into the layers whose outputs a Concat alone reads and joins along
+// the channels; false where it joins anything else.
+bool joined_targets(const LayerGraph& graph, int index, std::vector<FusionTarget>* targets);
 // Of a target that activates. A negative code when memory runs out.
 int set_activation(const FusionTarget& target, const Activation& f);
 // Null unless it is a convolution, of whatever number of axes.

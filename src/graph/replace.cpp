@@ -3,6 +3,7 @@
 #include "layer/nn/deconvolution.h"
 #include "layer/nn/innerproduct.h"
 #include "layer/nn/pooling.h"
+#include "layer/tensor/concat.h"
 #include "layer/tensor/reduction.h"
 
 namespace quoll {
@@ -20,10 +21,10 @@ bool gives_channels(const LayerGraph& graph, int index) {
             return s->axes == 2 && !s->global_pooling;
         } else if (const auto* s = graph.as<Deconvolution>(index)) {
             return s->axes == 2;
-        } else if (!keeps_shape(layer)) {
+        } else if (!keeps_shape(layer) && !graph.is<Concat>(index)) {
             return false;
         }
-        if (layer.bottoms.size() != 1) return false;
+        if (layer.bottoms.size() != 1 && !graph.is<Concat>(index)) return false;
         index = graph.producer(layer.bottoms[0]);
     }
     return false;

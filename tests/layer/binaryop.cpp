@@ -43,6 +43,8 @@ static std::vector<LayerCase> cases() {
         {Shape(20, 250), Shape(20, 1)},
         {Shape(20, 1), Shape(20, 250)},
         {Shape(5, 90, 3), Shape(5, 1, 1)},
+        // Short rows without gaps, more values than are taken at a time.
+        {Shape(700, 5), Shape(700, 5)},
         // What does not fit on the outermost axes stands on the innermost.
         {Shape(7, 5, 16), Shape(7, 5)},
         {Shape(3, 5, 2, 8), Shape(3, 5, 2)},

@@ -22,6 +22,8 @@ static std::vector<LayerCase> cases() {
         add(Shape(9, 7, 16), "7=1 8=4 18=3", 12);
         add(Shape(9, 7, 5), "7=1 8=-233 18=2", 4);
         add(Shape(4, 3, 12), "7=1 8=7", 1);
+        add(Shape(9, 7, 16), "7=1 8=1", 63);
+        add(Shape(9, 7, 5), "7=1 8=1", 63);
         add(Shape(9, 7), "1=2 2=2", 4);
         for (int channels : {3, 8, 16}) {  // columns
             add(Shape(1, 21, channels), "1=1 11=2 12=2 5=1", 2);

@@ -15,6 +15,7 @@ static std::vector<LayerCase> cases() {
         all.push_back(reduce(Shape(31), operation, ""));
         all.push_back(reduce(Shape(7, 8), operation, "1=0 -23303=1,0 2=0.5"));
         all.push_back(reduce(Shape(16, 5), operation, "1=0 -23303=1,-1 4=1"));
+        all.push_back(reduce(Shape(90, 48), operation, "1=0 -23303=1,1 4=1"));
         all.push_back(reduce(Shape(3, 5, 4), operation, "2=2.0 4=1"));
         all.push_back(reduce(Shape(3, 2, 16), operation, "1=0 -23303=1,0"));
         all.push_back(reduce(Shape(4, 3, 8), operation, "1=0 -23303=1,1 4=1"));

@@ -376,6 +376,24 @@ TEST(Fusion, activations_across_shapes) {
                  conv_weights(), Shape(9, 7, 3), 4);
 }
 
+// As MixNet has them: each kernel takes its part of the channels.
+TEST(Fusion, batchnorm_and_activation_of_joined_convolutions) {
+    const std::string convs =
+        "Slice part 1 2 in a b -23300=2,2,1\nConvolution one 1 1 a c 0=4 1=3 4=1 6=72\n"
+        "ConvolutionDepthWise two 1 1 b d 0=3 1=5 4=2 5=1 6=75 7=1\n";
+    const std::string join = "Concat join 2 1 c d e\n";
+    const std::string behind = "BatchNorm bn 1 1 e f 0=7\nSwish s 1 1 f out\n";
+    const Weights weights = Weights().tagged(72).tagged(75).raw(3).batchnorm(7);
+    expect_fused(convs + join + behind, weights, Shape(8, 7, 3), 5);
+    expect_fused(convs + "Concat join 2 1 c d e 0=-3\n" + behind, weights, Shape(8, 7, 3), 5);
+    // Another reader, and what a Concat joins besides.
+    expect_fused(convs + join + behind.substr(0, behind.find("Swish")) +
+                     "Swish s 1 1 f g\nConcat all 2 1 g d out\n",
+                 weights, Shape(8, 7, 3), 8);
+    expect_fused(convs + "Concat join 3 1 c d in e\nBatchNorm bn 1 1 e f 0=10\nSwish s 1 1 f out\n",
+                 Weights().tagged(72).tagged(75).raw(3).batchnorm(10), Shape(8, 7, 3), 7);
+}
+
 TEST(Fusion, channels_in_blocks) {
     // Rows of channels become channels of planes: 2-D by itself, 3-D; a second reader wants rows.
     const std::string conv = "Convolution conv 1 1 b out 0=8 1=3 4=1 5=1 6=1152\n";
@@ -613,6 +631,14 @@ TEST(Fusion, reduction_of_channels_is_pooling) {
             }
         }
     }
+    Net joined;
+    Weights weights = conv_weights();
+    ASSERT_EQ(load(&joined,
+                   std::string("Input in 0 1 in\n") + kConv + "Concat join 2 1 a a b\n" +
+                       "Reduction r 1 1 b out 0=3 1=0 -23303=2,1,2 5=1 4=1\n",
+                   &weights, true),
+              kOk);
+    EXPECT_EQ(joined.layers().back()->type, "Pooling");
     // Sums, other axes, and blobs whose axes are not known stay.
     for (const char* reduce :
          {"0=0 1=0 -23303=2,1,2 5=1", "0=3 1=0 -23303=2,0,2 5=1", "0=3 1=0 -23303=1,2 5=1",

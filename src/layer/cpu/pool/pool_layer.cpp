@@ -9,6 +9,7 @@
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/pairs.h"
+#include "layer/cpu/norm/norm.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -102,13 +103,15 @@ int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt
     if (top_blob.empty()) return kOutOfMemory;
     Mat top = pairs ? as_pairs(top_blob) : top_blob;
     if (pairs) in = as_pairs(in);
-    if (global_pooling && in.dtype != DType::s8) return global(kernels, in, top, opt);
-    Axis x, y, z;
-    QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
     if (global_pooling)
         top.cstep = 1;
     else
         top = channels(top);
+    Axis x, y, z;
+    if (!global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
+    const bool mean = adaptive_pooling && !is_max() && x.out == 1 && y.out == 1 && z.out == 1;
+    if ((global_pooling || mean) && in.dtype != DType::s8) return global(kernels, in, top, opt);
+    if (global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
     return windows(kernels, in, x, y, z, top, opt);
 }
 
@@ -121,6 +124,8 @@ int PoolingCpu::global(const KernelSet& kernels, const Mat& in, Mat& top, const 
     const StorageKernels* storage = storage_kernels(*kernels_, in.dtype);
     const int pack = in.elempack;
     const int threads = threads_for(opt, (double)size * in.c * pack);
+    // Several sums at a time, where windows have one.
+    const NormReduce add = !is_max() && &kernels == kernels_ ? kernels.norm->sum : nullptr;
     Mat wide;  // a channel block of each thread
     const bool sums = storage && !is_max();
     if (storage && !sums) {
@@ -129,13 +134,14 @@ int PoolingCpu::global(const KernelSet& kernels, const Mat& in, Mat& top, const 
     }
     run_tasks(in.c, threads, [&](int64_t q, int thread) {
         const size_t at = q * in.cstep * pack;
+        const size_t to = q * top.cstep * pack;
         if (sums) {
             storage->sum((const uint16_t*)in.data + at, (size_t)size, pack, scale,
-                         (uint16_t*)top.data + (size_t)q * pack);
+                         (uint16_t*)top.data + to);
             return;
         }
         const float* channel = (const float*)in.data + at;
-        float* out = (float*)top.data + (size_t)q * pack;
+        float* out = (float*)top.data + to;
         float result[kPoolPack[kPoolPacks - 1]];
         if (storage) {
             float* own = wide.row(thread);
@@ -144,9 +150,12 @@ int PoolingCpu::global(const KernelSet& kernels, const Mat& in, Mat& top, const 
         }
         if (pack == 1)
             *out = run(channel, (size_t)size, scale);
+        else if (add)
+            add(channel, (size_t)size * pack, pack, nullptr, out);
         else
             blocked(PoolWindows{channel, 0, 1, size, 1, out, 1, scale});
-        if (storage) storage->narrow(result, (uint16_t*)top.data + (size_t)q * pack, pack);
+        for (int i = 0; add && pack > 1 && i < pack; i++) out[i] *= scale;
+        if (storage) storage->narrow(result, (uint16_t*)top.data + to, pack);
     });
     return kOk;
 }
