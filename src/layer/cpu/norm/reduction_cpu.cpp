@@ -159,7 +159,7 @@ const size_t kChunk = 2048;
 }  // namespace
 
 ReductionCpu::ReductionCpu() : kernels_(&host_kernel_set()) {
-    support_packing = support_bf16_storage = true;
+    support_packing = support_fp16_storage = support_bf16_storage = true;
 }
 
 // Sums may overflow half floats: those are left to whoever stores them, who then keeps f32.
