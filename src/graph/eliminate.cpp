@@ -1,3 +1,5 @@
+#include <string_view>
+
 #include "graph/passes.h"
 #include "layer/common/elementwise.h"
 #include "layer/control/memorydata.h"
@@ -170,6 +172,15 @@ static int run_until_settled(LayerGraph& graph, const std::vector<Pass>& passes,
     return kOk;
 }
 
+// Whether there is a Concat, without which small libraries need no passes for what it joins.
+static constexpr bool kHasConcat = false
+#define QUOLL_LAYER(index, type, ...) || std::string_view(#type) == "Concat"
+#define QUOLL_LAYER_FAST QUOLL_LAYER
+#include "enabled_layers.inc"
+#undef QUOLL_LAYER
+#undef QUOLL_LAYER_FAST
+    ;
+
 int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
     // While layers are as they were loaded: they are made once more from their parameters.
     std::vector<Pass> passes = {eliminate_identity, fold_constant, fold_dynamic_weight};
@@ -179,8 +190,10 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
               fold_padding,         fold_affine,       fuse_activation,
               eliminate_batch_axes, merge_parallel};
     if (!for_file)
-        passes.insert(passes.end(), {fold_row_norm, fold_joined_affine, fuse_residual,
-                                     fuse_moved_activation, fuse_joined_activation});
+        passes.insert(passes.end(), {fold_row_norm, fuse_residual, fuse_moved_activation});
+    if constexpr (kHasConcat) {
+        if (!for_file) passes.insert(passes.end(), {fold_joined_affine, fuse_joined_activation});
+    }
     QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
     // What rounds its output takes no activation and no sum any more.
     passes = {turn_fewer, mark_channels};
