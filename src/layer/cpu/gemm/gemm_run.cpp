@@ -519,18 +519,28 @@ void row_times_matrix(const GemmMatrix& g, int threads) {
     g.activation.finish(g.c, g.n);
 }
 
-// Tile i of `tiles` nearly equal ones.
-GemmRows matrix_rows(const GemmMatrix& g, size_t tiles, size_t i) {
-    const ptrdiff_t m0 = (ptrdiff_t)partition_begin(g.m, tiles, i);
-    const size_t longer = g.m % tiles;  // tiles of a row more come first
-    return {m0 * g.a_row,
-            m0 * g.c_row,
-            g.a_row,
-            g.c_row,
-            (int)partition_length(g.m, tiles, i),
-            0,
-            (int)((i < longer ? longer : tiles) - i)};
-}
+// The rows of a matrix as nearly equal tiles, those of a row more first. partition_begin() and
+// partition_length() would divide anew for each.
+class RowTiles {
+public:
+    RowTiles(const GemmMatrix& g, size_t tiles)
+        : g_(g), tiles_(tiles), shorter_(g.m / tiles), longer_(g.m % tiles) {}
+    GemmRows operator[](size_t i) const {
+        const ptrdiff_t m0 = (ptrdiff_t)(i * shorter_ + std::min(i, longer_));
+        const bool longer = i < longer_;
+        return {m0 * g_.a_row,
+                m0 * g_.c_row,
+                g_.a_row,
+                g_.c_row,
+                (int)(shorter_ + longer),
+                0,
+                (int)((longer ? longer_ : tiles_) - i)};
+    }
+
+private:
+    const GemmMatrix& g_;
+    const size_t tiles_, shorter_, longer_;
+};
 
 GemmProblem matrix_problem(const GemmMatrix& g) {
     GemmProblem problem = {};
@@ -581,6 +591,7 @@ void copy_rows(const GemmMatrix& g, size_t k0, size_t k, size_t m0, size_t m1, f
 // Tiles [first, last) of `tiles` by panels [0, panels).
 void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, size_t panels) {
     const GemmKernels& kernels = *g.kernels->gemm;
+    const RowTiles row_tiles(g, tiles);
     Scratch<CopiedRows> memory;
     memory->resize(1);
     float* const copied = memory[0].values;
@@ -606,7 +617,7 @@ void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, si
                 fetch.rows =
                     panel.b + gemm_b_size(kernels, (g.k + block.k) * panel_columns(kernels));
             for (size_t i = r; i < end; i++) {
-                GemmRows rows = matrix_rows(g, tiles, i);
+                GemmRows rows = row_tiles[i];
                 rows.a = (ptrdiff_t)((partition_begin(g.m, tiles, i) - m0) * kBlockStep);
                 rows.a_row = kBlockStep;
                 run_direct(part, &rows, 1, panel, kind, fetch.part(part, i - r));
@@ -646,24 +657,12 @@ void run_rows(const GemmMatrix& g, GemmProblem* problem, int threads) {
     GemmRows rows[kMaxRows];
     const size_t partitions = (g.m + g.kernels->gemm->max_rows - 1) / g.kernels->gemm->max_rows;
     if (partitions == 0) return;
-    // As matrix_rows, one after another.
-    const size_t shorter = g.m / partitions, longer = g.m % partitions;
-    ptrdiff_t m0 = 0;
+    const RowTiles tiles(g, partitions);
     problem->rows = rows;
     problem->chunk = gemm_chunk(*g.kernels->gemm, g.k, problem->num_sections > 1 ? g.n : 0);
     for (size_t first = 0; first < partitions; first += kMaxRows) {
         problem->num_rows = std::min<size_t>(kMaxRows, partitions - first);
-        for (size_t i = 0; i < problem->num_rows; i++) {
-            const size_t p = first + i, length = shorter + (p < longer);
-            rows[i] = {m0 * g.a_row,
-                       m0 * g.c_row,
-                       g.a_row,
-                       g.c_row,
-                       (int)length,
-                       0,
-                       (int)((p < longer ? longer : partitions) - p)};
-            m0 += (ptrdiff_t)length;
-        }
+        for (size_t i = 0; i < problem->num_rows; i++) rows[i] = tiles[first + i];
         gemm_run(*problem, threads);
     }
 }
