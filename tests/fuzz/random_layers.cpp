@@ -32,6 +32,8 @@ const unsigned kMostSeconds = 20;
 // Of a blob. Dilated deconvolutions read inputs with wide borders.
 const size_t kMostMemory = 128 << 20;
 const double kMostWeights = 1 << 16;
+// Of an answer: wide dilated deconvolutions of more take an emulated processor too long.
+const size_t kMostAnswered = 1 << 20;
 const int kMostDraws = 100;
 const uint32_t kShort = 0xffff0000;  // of a float's bits: sign, exponent and 8 binary digits
 
@@ -523,7 +525,8 @@ bool check(const Case& c, bool* ran) {
         {"bf16 storage, packed inputs", false, true, true, 2, DType::bf16, 3e-2, 8e-3},
     };
     const std::vector<fuzz::Answer> want = run(c, kReference, c.inputs);
-    *ran = !want.empty() && want[0].status == 0;
+    *ran = !want.empty() && want[0].status == 0 && want[0].blob.total() <= kMostAnswered;
+    if (!want.empty() && want[0].status == 0 && !*ran) return true;
     for (const Way& way : kWays) {
         if ((way.storage != DType::f32 && !c.short_ones) ||
             (way.storage == DType::f32 && way.packed && c.pack == 1))
