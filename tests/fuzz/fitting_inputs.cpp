@@ -165,7 +165,6 @@ void deformable(Fitting& f) {
     f.input(x);
     f.input(Shape(w, h, 2 * taps));
     if (f.flag()) f.input(Shape(w, h, taps));
-    f.outputs = 1;
 }
 
 void dynamic_lstm(Fitting& f) {
@@ -249,7 +248,6 @@ void regions(Fitting& f) {
     f.input(image);
     f.input(Shape(4, boxes));
     f.input(Shape(boxes, DType::s32), f.numbers(boxes, 0, items - 1));
-    f.outputs = 1;
 }
 
 void proposal(Fitting& f) {
@@ -318,7 +316,6 @@ void scatter_nd(Fitting& f) {
     if (rest == 2) updates = Shape(data.w, data.h, count);
     if (rest == 3) updates = Shape(data.w, data.h, data.d, count);
     f.input(updates);
-    f.outputs = 1;
 }
 
 void loop_start(Fitting& f) {
@@ -327,6 +324,222 @@ void loop_start(Fitting& f) {
     for (int i = f.random.number(0, 2); i > 0; i--)
         f.input(Shape(f.random.size(9), f.random.size(9), f.random.size(9)));
     f.outputs = (int)f.inputs.size() + 1;
+}
+
+Shape shape_of(const std::vector<int>& sizes, DType dtype = DType::f32) {
+    Shape s(1, dtype);
+    s.dims = (int)sizes.size();
+    for (int axis = 0; axis < s.dims; axis++) s.set_size(axis, sizes[(size_t)axis]);
+    return s;
+}
+
+// A list as a param in one case of two, or else as an input.
+void param_or_input(Fitting& f, int id, const std::vector<int>& list) {
+    if (f.flag())
+        f.set(id, list);
+    else
+        f.input(Shape((int)list.size(), DType::s32), list);
+}
+
+void affine_grid(Fitting& f) {
+    const int axes = f.random.number(2, 3);
+    f.params = ParamDict();
+    f.params.set(1, f.random.number(0, 1));
+    f.input(Shape(axes + 1, axes));
+    param_or_input(f, 0, f.numbers(axes + 2, 1, 6));
+}
+
+void window_pool(Fitting& f) {
+    const int axes = f.random.number(1, 3), op_type = f.random.number(0, 3);
+    f.params = ParamDict();
+    f.params.set(0, op_type);
+    f.set(1, f.numbers(axes, 1, 3));
+    f.some(2, axes, 1, 3, 1), f.some(3, axes, 1, 2, 1);
+    if (f.flag())
+        f.set(4, f.numbers(2 * axes, 0, 1));
+    else
+        f.params.set(6, f.random.number(0, 3));
+    f.params.set(5, f.random.number(0, 1)), f.params.set(7, f.random.number(0, 1));
+    if (f.seldom()) f.params.set(8, f.random.number(1, 3));
+    f.params.set(9, f.random.number(0, 1));
+    std::vector<int> sizes = f.numbers(axes + 1, 3, 8);
+    f.input(shape_of(sizes, op_type < 2 && f.seldom() ? f.byte() : DType::f32));
+    f.outputs = op_type == 0 && f.flag() ? 2 : 1;
+}
+
+// Windows side by side, as MaxPool leaves them, with places anywhere in the output.
+void max_unpool(Fitting& f) {
+    const int axes = f.random.number(1, 3);
+    f.params = ParamDict();
+    const std::vector<int> kernel = f.numbers(axes, 1, 3);
+    f.set(1, kernel), f.set(2, kernel);
+    std::vector<int> sizes = f.numbers(axes + 1, 1, 4), made = sizes;
+    int values = sizes[0], places = sizes[0];
+    for (int i = 0; i < axes; i++) {
+        made[(size_t)i + 1] *= kernel[(size_t)i];
+        values *= sizes[(size_t)i + 1], places *= made[(size_t)i + 1];
+    }
+    f.input(shape_of(sizes));
+    f.input(shape_of(sizes, DType::s32), f.numbers(values, 0, places - 1));
+    if (!f.seldom()) return;
+    made.insert(made.begin(), 1);
+    f.input(Shape((int)made.size(), DType::s32), made);
+}
+
+void range(Fitting& f) {
+    const DType dtype = f.flag() ? DType::f32 : DType::s32;
+    for (int i = 0; i < 3; i++) f.input(Shape(1, dtype));
+}
+
+// Sizes from the outermost axis on.
+std::vector<int> sizes_of(const Shape& s) {
+    std::vector<int> sizes;
+    for (int axis = 0; axis < s.dims; axis++) sizes.push_back(s.size(axis));
+    return sizes;
+}
+
+int least_of(const std::vector<int>& list) { return *std::min_element(list.begin(), list.end()); }
+
+void gather_nd(Fitting& f) {
+    const Shape data = any_shape(f, 1);
+    const int tuple = f.random.number(1, data.dims), count = f.random.number(1, 5);
+    const int most = least_of(sizes_of(data));
+    f.params = ParamDict();
+    f.input(data);
+    f.input(Shape(tuple, count, DType::s32), f.numbers(tuple * count, -most, most - 1));
+}
+
+// The places of an axis; the other axes of indices are not longer than data's.
+void elements(Fitting& f) {
+    const Shape data = any_shape(f, 1);
+    const int axis = f.random.number(0, data.dims - 1), size = data.size(axis);
+    std::vector<int> sizes;
+    int values = 1;
+    for (int i = 0; i < data.dims; i++) {
+        sizes.push_back(f.random.number(1, i == axis ? 9 : data.size(i)));
+        values *= sizes.back();
+    }
+    f.params.set(0, f.flag() ? axis : axis - data.dims);
+    f.input(data);
+    f.input(shape_of(sizes, DType::s32), f.numbers(values, -size, size - 1));
+}
+void gather_elements(Fitting& f) {
+    f.params = ParamDict();
+    elements(f);
+}
+void scatter_elements(Fitting& f) {
+    f.params = ParamDict();
+    if (f.flag()) f.params.set(1, f.random.number(0, 4));
+    elements(f);
+    Shape updates = f.inputs[1].shape;
+    updates.dtype = DType::f32;
+    f.input(updates);
+}
+
+// `count` shapes that broadcast together, of as many axes or fewer.
+std::vector<Shape> broadcast(Fitting& f, int count) {
+    const std::vector<int> whole = sizes_of(any_shape(f, 1));
+    std::vector<Shape> shapes;
+    for (int i = 0; i < count; i++) {
+        std::vector<int> sizes = whole;
+        if (f.seldom())
+            sizes.erase(sizes.begin(), sizes.end() - f.random.number(1, (int)sizes.size()));
+        for (int& size : sizes)
+            if (f.seldom()) size = 1;
+        shapes.push_back(shape_of(sizes));
+    }
+    return shapes;
+}
+
+void where(Fitting& f) {
+    std::vector<Shape> shapes = broadcast(f, 3);
+    shapes[0].dtype = DType::u8;
+    shapes[1].dtype = shapes[2].dtype = f.seldom() ? DType::s32 : DType::f32;
+    for (const Shape& s : shapes) f.input(s);
+}
+
+void expand(Fitting& f) {
+    const std::vector<Shape> shapes = broadcast(f, 2);
+    f.params = ParamDict();
+    f.input(shapes[0]);
+    param_or_input(f, 0, sizes_of(shapes[1]));
+}
+
+void reshape_to(Fitting& f) {
+    const Shape data = any_shape(f, 1);
+    std::vector<int> sizes = sizes_of(data);
+    // Two axes are one, or one is two.
+    const int axis = f.random.number(0, data.dims - 1);
+    if (f.flag() && axis + 1 < data.dims) {
+        sizes[(size_t)axis] *= sizes[(size_t)axis + 1];
+        sizes.erase(sizes.begin() + axis + 1);
+    } else if (data.dims < 4) {
+        const int half = sizes[(size_t)axis] % 2 == 0 ? 2 : 1;
+        sizes[(size_t)axis] /= half;
+        sizes.insert(sizes.begin() + axis, half);
+    }
+    if (f.flag()) sizes[(size_t)f.random.number(0, (int)sizes.size() - 1)] = -1;
+    f.params = ParamDict();
+    f.params.set(1, f.random.number(0, 1));
+    f.input(data);
+    param_or_input(f, 0, sizes);
+}
+
+void constant_of_shape(Fitting& f) {
+    const std::vector<int> sizes = sizes_of(any_shape(f, 1));
+    f.input(Shape((int)sizes.size(), DType::s32), sizes);
+}
+
+void compress(Fitting& f) {
+    const Shape data = any_shape(f, 1);
+    f.params = ParamDict();
+    int values = 1;
+    if (f.flag()) {
+        const int axis = f.random.number(0, data.dims - 1);
+        f.params.set(0, f.flag() ? axis : axis - data.dims);
+        values = data.size(axis);
+    }
+    f.input(data);
+    f.input(Shape(f.random.number(1, values), DType::u8));
+}
+
+void top_k(Fitting& f) {
+    const Shape data = any_shape(f, 1);
+    const int axis = f.random.number(0, data.dims - 1);
+    const int k = f.random.number(1, data.size(axis));
+    f.params = ParamDict();
+    f.params.set(1, f.flag() ? axis : axis - data.dims);
+    f.params.set(2, f.random.number(0, 1)), f.params.set(3, f.random.number(0, 1));
+    f.input(data);
+    f.outputs = 2;
+    if (f.flag())
+        f.params.set(0, k);
+    else
+        f.input(Shape(1, DType::s32), {k});
+}
+
+void non_max_suppression(Fitting& f) {
+    const int boxes = f.random.number(1, 9), classes = f.random.number(1, 3);
+    f.input(Shape(4, boxes, 1));
+    f.input(Shape(boxes, classes, 1));
+    if (f.flag()) f.input(Shape(1, DType::s32), {f.random.number(1, 5)});
+}
+
+void yolo_detection(Fitting& f) {
+    const int classes = f.random.number(1, 4), boxes = f.random.number(1, 3);
+    f.params.set(0, classes), f.params.set(1, boxes);
+    Mat biases(2 * boxes);
+    for (int i = 0; i < biases.w; i++) biases[i] = f.random.real(0.5f, 3.f);
+    f.params.set(4, biases);
+    for (int maps = f.random.number(1, 2); maps > 0; maps--)
+        f.input(Shape(f.random.number(1, 5), f.random.number(1, 5), boxes * (5 + classes)));
+}
+
+void rotary_embed(Fitting& f) {
+    const int half = f.random.number(1, 12), positions = f.random.number(1, 5);
+    const int angles = positions + f.random.number(0, 2);
+    f.input(Shape(2 * half, positions, f.random.number(1, 4)));
+    for (int i = 0; i < 2; i++) f.input(Shape(half, angles));
 }
 
 }  // namespace
@@ -350,10 +563,27 @@ bool fitting_inputs(const std::string& type, Random* random, ParamDict* params,
         {"OnnxRNN", rnn},
         {"OnnxROIAlign", regions},
         {"Proposal", proposal},
+        {"AffineGrid", affine_grid},
+        {"Compress", compress},
+        {"ConstantOfShape", constant_of_shape},
+        {"Expand", expand},
+        {"GatherElements", gather_elements},
+        {"GatherND", gather_nd},
+        {"MaxUnpool", max_unpool},
+        {"NonMaxSuppression", non_max_suppression},
+        {"Range", range},
+        {"ReshapeTo", reshape_to},
+        {"RotaryEmbed", rotary_embed},
+        {"ScatterElements", scatter_elements},
+        {"TopK", top_k},
+        {"Where", where},
+        {"WindowPool", window_pool},
+        {"YoloDetectionOutput", yolo_detection},
     };
     const auto maker = kMakers.find(type);
     if (maker == kMakers.end()) return false;
     inputs->clear();
+    *outputs = 1;
     Fitting fitting = {*random, *params, *inputs, *outputs};
     maker->second(fitting);
     return true;

@@ -13,7 +13,7 @@
 // An input to be made. Without values they are up to chance.
 struct Wanted {
     quoll::Shape shape;
-    std::vector<int> values;  // of s32
+    std::vector<int> values;  // of s32, the first ones
     bool finite = false;      // no NaN, no infinity
 };
 

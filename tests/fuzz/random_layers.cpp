@@ -260,6 +260,14 @@ Mat draw_input(Random* random, const Wanted& wanted) {
     return m;
 }
 
+// The first ones of the blob, from the outermost axis on.
+void give_values(const std::vector<int>& values, Mat* m) {
+    size_t given = 0;
+    for_each_plane(*m, [&](void* plane, int count) {
+        for (int i = 0; i < count && given < values.size(); i++) ((int*)plane)[i] = values[given++];
+    });
+}
+
 // Cuts off the digits that half floats do not hold.
 void shorten(Mat* m) {
     if (m->dtype != DType::f32) return;
@@ -322,7 +330,7 @@ ParamDict draw_inputs(const std::string& type, Layer* op, Random* random, Case* 
     for (Wanted& w : wanted) {
         if (batch && !fitted) w.shape.n = 2;
         c->inputs.push_back(draw_input(random, w));
-        std::copy(w.values.begin(), w.values.end(), (int*)c->inputs.back().data);
+        give_values(w.values, &c->inputs.back());
         if (c->short_ones) shorten(&c->inputs.back());
     }
     if (!c->inputs.empty()) c->pack = draw_pack(random, c->inputs[0]);
