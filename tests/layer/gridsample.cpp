@@ -70,6 +70,11 @@ TEST(GridSample, survives_points_that_are_no_numbers) {
         const Mat grid = mat_of(Shape(2, 3, 1), {NAN, 0, INFINITY, -INFINITY, 1e30f, -1e30f});
         EXPECT_EQ(1u, run_layer(*layer, {mat_of(Shape(2, 1, 1), {1, 2}), grid}).size());
     }
+    // At the border NaN is the last pixel, on every instruction set.
+    const Mat beyond = mat_of(Shape(2, 3, 1), {NAN, 0, INFINITY, 0, -INFINITY, 0});
+    for (const char* params : {"0=1 1=2", "0=2 1=2"})
+        expect_values("GridSample", params, {}, {mat_of(Shape(2, 1, 1), {1, 2}), beyond},
+                      mat_of(Shape(3, 1, 1), {2, 2, 1}));
 }
 
 TEST(GridSample, refuses_grids_that_do_not_fit) {

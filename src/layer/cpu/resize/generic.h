@@ -48,7 +48,9 @@ __attribute__((noinline)) Points pad(const GridAxis& a, Points x) {
         if (a.align_corner) return reflect(a, x, (float)(a.size - 1));
         x = reflect(a, x + half, (float)a.size) - half;
     }
-    return min(Points::set((float)(a.size - 1)), max(x, Points::zero()));
+    // NaN becomes the last pixel, as in the reference.
+    const Points last = Points::set((float)(a.size - 1));
+    return select(x < last, max(x, Points::zero()), last);
 }
 
 // Pixels that make up a value along one axis: whether there is one, which, and its weight.
