@@ -158,8 +158,8 @@ int conv_geometry(const Layer& layer, const ConvFields& s, const std::vector<Sha
     g->num_output = s.num_output;
     const int64_t expected = (int64_t)s.weight_data_size / g->maxk() / (s.num_output / s.group);
     if (g->num_input != expected)
-        return layer.fail("expected %lld input channels, got %s", (long long)expected,
-                          shape_text(in[0]).c_str());
+        return layer.fail("expected %lld input channels, got %d: the input is %s",
+                          (long long)expected, g->num_input, shape_text(in[0]).c_str());
     return kOk;
 }
 

@@ -89,8 +89,8 @@ int ConvInteger::geometry(const std::vector<Shape>& in, Geometry* g) const {
                         g->per_group, shape_text(w).c_str(), dtype_name(w.dtype));
         g->x.kernel = w.w, g->y.kernel = w.h, g->num_output = w.c;
     } else if ((double)num_output * g->per_group * kernel_w * kernel_h != weight_data_size) {
-        return fail("expected %d input channels, got %s",
-                    weight_data_size / num_output / kernel_w / kernel_h * group,
+        return fail("expected %d input channels, got %d: the input is %s",
+                    weight_data_size / num_output / kernel_w / kernel_h * group, x.c,
                     shape_text(x).c_str());
     }
     QUOLL_RETURN_IF_ERROR(convolve_axis(*this, "w", pad_left, pad_right, &g->x));
