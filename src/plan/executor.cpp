@@ -8,6 +8,7 @@
 #include "layer/common/schema.h"
 #include "layer/common/stored.h"
 #include "layer/common/tensor.h"
+#include "plan/batch_slot.h"
 #include "plan/custom_layer.h"
 #include "quoll/command.h"
 #include "quoll/log.h"
@@ -33,6 +34,19 @@ bool are_planned(const std::vector<Mat>& inputs, const std::vector<Shape>& plann
 
 bool has_no_items(const std::vector<Mat>& blobs) {
     return std::any_of(blobs.begin(), blobs.end(), [](const Mat& m) { return m.n == 0; });
+}
+
+// For n items of this layout; empty where these have no values.
+void create_batch(const BlobLayout& item, int n, const Option& opt, Mat* all) {
+    Shape shape = item.shape;
+    shape.n = n;
+    if (shape.dims && shape.total() > 0) all->create(shape, item.elempack, opt.blob_allocator);
+}
+
+bool is_in_place(const Mat& m, const Mat& all, int b) {
+    if (all.empty()) return false;
+    const Mat slot = all.batch(b);
+    return m.data == slot.data && m.cstep == slot.cstep && lies_as(m, layout_of(slot));
 }
 
 int widen_all(std::vector<Mat>* blobs, const Option& opt) {
@@ -559,45 +573,53 @@ int Executor::forward_no_items(const Layer& layer) {
     return kOk;
 }
 
-// Runs the layer for each item and stacks the results; inputs with n = 1 serve every item.
+// Runs the layer for each item, and has the results in one Mat; inputs with n = 1 serve every item.
 int Executor::forward_batch(const Step& step, int n) {
     const Layer& layer = *graph_->layers[step.layer];
     for (const Mat& m : layer_inputs_)
         if (m.n != 1 && m.n != n) return layer.fail("inputs with batch counts %d and %d", m.n, n);
+    const StepLayout& layout = step.sized.layout;
+    layer_outputs_.assign(layer.tops.size(), Mat());
+    if (layout.known && layout.batch == n && layout.makes.size() == 1)
+        create_batch(layout.makes[0], n, opt, &layer_outputs_[0]);
+    BatchSlot slot(opt.blob_allocator);
+    Option with = opt;
+    with.blob_allocator = slot.allocator();
     for (int b = 0; b < n; b++) {
-        std::vector<Mat> bottoms, tops;
+        std::vector<Mat> bottoms, tops(layer.tops.size());
         for (const Mat& m : layer_inputs_) bottoms.push_back(m.n == 1 ? m : m.batch(b));
-        QUOLL_RETURN_IF_ERROR(forward(layer, &step.sized, &bottoms, &tops, false, opt));
-        QUOLL_RETURN_IF_ERROR(stack_item(layer, tops, b, n));
+        if (tops.size() == 1) slot.offer(layer_outputs_[0], b, &tops[0]);
+        QUOLL_RETURN_IF_ERROR(forward(layer, &step.sized, &bottoms, &tops, false, with));
+        layer_outputs_.resize(tops.size());
+        for (size_t i = 0; i < tops.size(); i++) {
+            if (slot.holds(tops[i]) && !is_in_place(tops[i], layer_outputs_[i], b))
+                tops[i] = tops[i].clone(opt.workspace_allocator);
+            QUOLL_RETURN_IF_ERROR(stack_item(layer, tops[i], b, n, i));
+        }
     }
     return kOk;
 }
 
-// Puts the outputs of item b of n where they belong in layer_outputs_.
-int Executor::stack_item(const Layer& layer, const std::vector<Mat>& item, int b, int n) {
-    if (b == 0) layer_outputs_.resize(item.size());
-    for (size_t i = 0; i < item.size(); i++) {
-        const Mat& m = item[i];
-        Mat& all = layer_outputs_[i];
-        if (b == 0) {
-            Shape shape = m.logical_shape();
-            shape.n = n;
-            if (m.dims > 0 && shape.total() == 0) {
-                QUOLL_RETURN_IF_ERROR(create_tensor(shape, &all, opt));
-                continue;
-            }
-            if (!m.empty()) all.create(shape, m.elempack, opt.blob_allocator);
-            if (all.empty()) return kOutOfMemory;
-        }
-        if (m.empty() && all.empty() && m.dims == all.dims) continue;
-        Mat slot = all.batch(b);
-        if (m.logical_shape() != slot.logical_shape() || m.elempack != slot.elempack)
-            return layer.fail("output %zu has another shape for batch item %d", i, b);
-        for (int q = 0; q < m.c; q++)
-            memcpy((char*)slot.data + q * slot.cstep * slot.elemsize,
-                   (const char*)m.data + q * m.cstep * m.elemsize,
-                   (size_t)m.w * m.h * m.d * m.elemsize);
+// Puts output i of item b of n where it belongs in layer_outputs_, unless it lies there.
+int Executor::stack_item(const Layer& layer, const Mat& m, int b, int n, size_t i) {
+    Mat& all = layer_outputs_[i];
+    if (is_in_place(m, all, b)) return kOk;
+    if (b == 0 && (all.empty() || !lies_as(m, layout_of(all.batch(0))))) {
+        Shape shape = m.logical_shape();
+        shape.n = n;
+        if (m.dims > 0 && shape.total() == 0) return create_tensor(shape, &all, opt);
+        all.release();
+        create_batch(layout_of(m), n, opt, &all);
+        if (all.empty()) return kOutOfMemory;
     }
+    if (m.empty() && all.empty() && m.dims == all.dims) return kOk;
+    Mat slot = all.batch(b);
+    if (m.logical_shape() != slot.logical_shape() || m.elempack != slot.elempack)
+        return layer.fail("output %zu has another shape for batch item %d", i, b);
+    for (int q = 0; q < m.c; q++)
+        memcpy((char*)slot.data + q * slot.cstep * slot.elemsize,
+               (const char*)m.data + q * m.cstep * m.elemsize,
+               (size_t)m.w * m.h * m.d * m.elemsize);
     return kOk;
 }
 

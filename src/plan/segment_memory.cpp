@@ -177,11 +177,11 @@ int Simulation::made_memory(const Layer& layer, const StepLayout& layout, size_t
 
 // What is kept of output i.
 int Simulation::output_memory(const Layer& layer, const StepLayout& layout, size_t i, bool alone) {
-    if (layout.batch > 1) {
+    if (layout.batch > 1 && layer.tops.size() > 1) {
         hold(add(layout.makes[i]));  // of an item
         let_go((int)memories_.size() - 1);
-        return add(layout.outputs[i]);
     }
+    if (layout.batch > 1) return add(layout.outputs[i]);
     if (as<MemoryData>(&layer)) {
         memories_.push_back(Memory());
         memories_.back().holders = 1;

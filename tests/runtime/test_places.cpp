@@ -509,6 +509,72 @@ TEST(Places, sizes_that_were_told_wrong) {
         }
 }
 
+// Makes `made` channels where it has told of `told`, of which it gives the last `given`.
+class OfItems : public Layer {
+public:
+    OfItems(int told, int made, int given) : told_(told), made_(made), given_(given) {
+        one_blob_only = true;
+    }
+    int infer_shapes(const std::vector<Shape>& in, std::vector<Shape>& out) const override {
+        out = in;
+        out[0].c = told_;
+        return 0;
+    }
+    int forward(const Mat& bottom, Mat& top, const Option& opt) const override {
+        top.create(bottom.w, bottom.h, made_, 4u, opt.blob_allocator);
+        for (int q = 0; q < made_; q++) top.channel(q).fill(bottom[0] + (float)q);
+        places.push_back((const char*)top.data);
+        const Mat whole = top;
+        if (given_ < made_) top = whole.channel_range(made_ - given_, given_);
+        if (given_ < made_) top.refcount = whole.refcount, top.addref();
+        return 0;
+    }
+    static std::vector<const char*> places;
+
+private:
+    const int told_, made_, given_;
+};
+std::vector<const char*> OfItems::places;
+
+// Layers that take one item of a batch at a time find its place in the batch.
+TEST(Places, items_of_a_batch) {
+    const struct {
+        layer_creator_func create;
+        int first, channels;
+    } kinds[] = {
+        {[](void*) -> Layer* { return new OfItems(6, 6, 6); }, 0, 6},
+        {[](void*) -> Layer* { return new OfItems(5, 6, 6); }, 0, 6},
+        {[](void*) -> Layer* { return new OfItems(6, 6, 4); }, 2, 4},
+        {[](void*) -> Layer* { return new OfItems(4, 6, 4); }, 2, 4},
+    };
+    Shape three(4, 3, 2);
+    three.n = 3;
+    Mat in(three);
+    for (int b = 0; b < 3; b++) in.batch(b).fill(10.f * (float)b);
+    for (const auto& kind : kinds) {
+        Net net;
+        net.opt.use_packing_layout = false;
+        net.register_custom_layer("OfItems", kind.create);
+        ASSERT_TRUE(load(&net, kInput + "OfItems o 1 1 in o\n"));
+        for (int run = 0; run < 2; run++) {
+            OfItems::places.clear();
+            Extractor ex = net.create_extractor();
+            ASSERT_EQ(0, ex.input("in", in));
+            Mat out;
+            ASSERT_EQ(0, ex.extract("o", out));
+            three.c = kind.channels;
+            ASSERT_EQ(three, out.logical_shape());
+            for (int b = 0; b < 3; b++)
+                for (int q = 0; q < kind.channels; q++)
+                    for (int i = 0; i < 12; i++)
+                        ASSERT_EQ(10.f * (float)b + (float)(kind.first + q),
+                                  out.batch(b).channel(q)[i]);
+            for (int b = 0; b < 3 && &kind == kinds; b++)
+                EXPECT_EQ(out.nstep * out.elemsize * b, OfItems::places[b] - OfItems::places[0]);
+        }
+    }
+}
+
 TEST(Places, choices_and_loops) {
     Net choice;
     ASSERT_TRUE(load(&choice, "Input if 0 1 if\n" + kFire + conv("d", "c", 16, 48) +
