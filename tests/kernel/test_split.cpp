@@ -125,15 +125,15 @@ TEST(SplitPlan, shapes_and_packs) {
             }
 }
 
-// The taps of a kernel row are one step where the channels are few.
+// The taps of a kernel row are one step, or a few, where the channels are few.
 TEST(SplitPlan, windows) {
     QUOLL_NEED_KERNELS();
     for (const SplitGemmKernels* kernels : all_kernels())
         for (int channels : {1, 2, 3, 4})
-            for (int kernel : {2, 3, 7, 8})
+            for (int kernel : {2, 3, 7, 8, 9, 16, 21})
                 for (int stride : {1, 2, 3}) {
-                    Case t = {pick(9, 40), 11, channels, 32, kernel, 3, stride,
-                              2,           1,  1,        0,  0,      1, 0};
+                    Case t = {
+                        pick(21, 45), 11, channels, 32, kernel, 3, stride, 2, 1, 1, 0, 0, 1, 0};
                     t.left = pick(0, kernel + 2), t.right = pick(0, kernel + 2);
                     t.in_pack = 1, t.out_pack = 16;
                     check(*kernels, t);
@@ -141,7 +141,12 @@ TEST(SplitPlan, windows) {
                 }
     Case wide = {1300, 5, 3, 16, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1};
     wide.in_pack = 1;
-    for (const SplitGemmKernels* kernels : all_kernels()) check(*kernels, wide);
+    // Patches, and windows of a step of which padding takes all.
+    Case patches = {97, 33, 3, 48, 16, 16, 16, 16, 1, 1, 0, 0, 0, 0};
+    Case outside = {6, 5, 3, 32, 24, 3, 1, 1, 1, 1, 20, 21, 1, 1};
+    patches.in_pack = outside.in_pack = 1;
+    for (const SplitGemmKernels* kernels : all_kernels())
+        for (const Case& t : {wide, patches, outside}) check(*kernels, t);
 }
 
 // What lies beside a window does not count, not even what is no number.

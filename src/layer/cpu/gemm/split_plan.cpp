@@ -12,7 +12,12 @@ namespace quoll {
 namespace {
 
 bool has_windows(const TileShape& s) {
-    return s.in_pack == 1 && has_step_windows(s, kSplitPixel, kSplitK);
+    return s.in_pack == 1 && s.x.kernel > 1 && s.x.dilation == 1 && s.in_channels <= kSplitPixel;
+}
+
+// What a TilePlan has as input: wide windows have several steps a row.
+TileShape laid_out(const TileShape& s) {
+    return has_windows(s) ? shape_of_windows(s, kSplitPixel) : s;
 }
 
 // Steps, those of all their k pairs, and the pairs of the others.
@@ -24,17 +29,11 @@ struct Steps {
         return (double)full + (double)(count - full) * last_pairs / (kSplitK / 2);
     }
 };
-Steps steps_of(const TileShape& s) {
-    const auto pairs = [](int k) { return (k + 3) / 4 * 2; };
-    if (has_windows(s)) return {(size_t)s.y.kernel, 0, pairs(s.x.kernel * kSplitPixel)};
+Steps steps_of(const TileShape& shape) {
+    const TileShape s = laid_out(shape);
     const size_t taps = (size_t)s.x.kernel * s.y.kernel;
     return {split_steps(s.in_channels) * taps, s.in_channels / kSplitK * taps,
-            pairs(s.in_channels % kSplitK)};
-}
-
-// What a TilePlan has as input.
-TileShape laid_out(const TileShape& s) {
-    return has_windows(s) ? shape_of_windows(s, kSplitPixel) : s;
+            (s.in_channels % kSplitK + 3) / 4 * 2};
 }
 
 TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
@@ -96,13 +95,15 @@ namespace {
 // taps inside one, whose inputs then come from the first-level cache; of windows their rows.
 std::vector<int> weight_order(const TileShape& s) {
     const int w = s.x.kernel, h = s.y.kernel, taps = w * h;
+    const int window = has_windows(s) ? w * kSplitPixel : 0;
     std::vector<int> order;
-    for (int y = 0; y < h && has_windows(s); y++)
-        for (int i = 0; i < kSplitK; i++) {
-            const int x = i / kSplitPixel, c = i % kSplitPixel;
-            order.push_back(x < w && c < s.in_channels ? c * taps + y * w + x : -1);
-        }
-    for (int c = 0; c < s.in_channels && !has_windows(s); c += kSplitK)
+    for (int first = 0; first < window; first += kSplitK)
+        for (int y = 0; y < h; y++)
+            for (int i = first; i < first + kSplitK; i++) {
+                const int x = i / kSplitPixel, c = i % kSplitPixel;
+                order.push_back(x < w && c < s.in_channels ? c * taps + y * w + x : -1);
+            }
+    for (int c = 0; c < s.in_channels && !window; c += kSplitK)
         for (int t = 0; t < taps; t++)
             for (int i = c; i < c + kSplitK; i++)
                 order.push_back(i < s.in_channels ? i * taps + t : -1);
@@ -173,7 +174,7 @@ private:
     ptrdiff_t position_values() const {
         return kernels.list ? kernels.word_bytes() / 2 : kernels.terms * kSplitK;
     }
-    void pack_windows(ptrdiff_t at, size_t count, char* to) const;
+    void pack_windows(ptrdiff_t at, int value, size_t count, char* to) const;
     bool chains(const SplitStore& store, size_t steps) const;
     void multiply_lists(const char* a, size_t block, size_t first, size_t last) const;
 };
@@ -188,14 +189,16 @@ void SplitPlan::Work::pad(char* to, size_t positions) const {
         memset(to + w * plan.word_step(), 0, positions * bytes);
 }
 
-void SplitPlan::Work::pack_windows(ptrdiff_t at, size_t count, char* to) const {
+// From a value of theirs on, as many as a step takes.
+void SplitPlan::Work::pack_windows(ptrdiff_t at, int value, size_t count, char* to) const {
     const TileShape& s = shape;
+    const int tap = value / kSplitPixel, most = kSplitK / kSplitPixel;
     const ptrdiff_t row = at / s.x.out * s.in_row;
     SplitWindows t;
     t.src = s.reduced_in ? (const void*)((const uint16_t*)in + row) : (const float*)in + row;
     t.src_block = s.in_block;
     t.channels = s.in_channels;
-    t.row = {s.x.kernel, s.x.stride, s.x.before, s.x.in};
+    t.row = {std::min(most, s.x.kernel - tap), s.x.stride, s.x.before - tap, s.x.in};
     t.x = at % s.x.out;
     t.count = count;
     t.dst = (uint16_t*)to;
@@ -207,7 +210,7 @@ void SplitPlan::Work::pack_windows(ptrdiff_t at, size_t count, char* to) const {
 void SplitPlan::Work::pack_a(ptrdiff_t at, int channel, size_t pixels, const float*,
                              char* to) const {
     const TileShape& s = shape;
-    if (has_windows(s)) return pack_windows(at, pixels, to);
+    if (has_windows(s)) return pack_windows(at, channel, pixels, to);
     const int kernel = s.in_pack == 16 ? 3 : s.in_pack == 8 ? 2 : s.in_pack == 4 ? 1 : 0;
     SplitInput input;
     input.src = s.reduced_in ? (const void*)((const uint16_t*)in + at) : (const float*)in + at;
