@@ -19,7 +19,7 @@ struct Fetcher {
     explicit Fetcher(const TileOperands& t) : Fetcher(t, t.num_steps) {}
     Fetcher(const TileOperands& t, size_t steps)
         : at(t.next), quarter(t.next ? t.next_bytes / 256 : 0), left(quarter) {
-        part = (quarter + steps - 1) / steps;
+        part = quarter ? (quarter + steps - 1) / steps : 0;
         line = t.next_in_order ? 256 : 64;
         apart = t.next_in_order ? 64 : quarter * 64;
     }

@@ -160,7 +160,8 @@ constexpr SplitGemmKernels split_kernels() {
             nullptr,
             false,
             0,
-            false};
+            false,
+            nullptr};
 }
 
 }  // namespace

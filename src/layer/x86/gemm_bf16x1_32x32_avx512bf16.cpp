@@ -10,6 +10,9 @@ namespace quoll {
 
 namespace {
 
+// Of k in half a step.
+constexpr int kHalfPairs = kSplitK / 4;
+
 // Rows whose sums of 32 columns stay in registers, beside two vectors of B and a value of A.
 constexpr int kRows = 14;
 
@@ -17,41 +20,85 @@ QUOLL_TILE_INLINE __m512 add_products(__m512 sum, __m512i a, __m512i b) {
     return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
 }
 
-// Rows from `a` on, in order, by a panel.
+// Where sums of 32 columns go: those of SplitDirectKernel if `store` is not null.
+struct Target {
+    float* sums;
+    const SplitStore* store;
+    const int32_t* places;
+};
+
+// As FullRows, but from registers.
+template <class Value, int rows>
+QUOLL_TILE_INLINE void store_rows(const SplitStore& store, const int32_t* places,
+                                  __m512 (&sum)[rows][2]) {
+    const __m512 bias0 = store.bias ? _mm512_loadu_ps(store.bias) : _mm512_setzero_ps();
+    const __m512 bias1 = store.bias ? _mm512_loadu_ps(store.bias + 16) : _mm512_setzero_ps();
+    const __m512 low = _mm512_set1_ps(store.low), high = _mm512_set1_ps(store.high);
+    Value* const c = (Value*)store.c;
+    const ptrdiff_t group = store.c_group;
+#pragma GCC unroll 16
+    for (int m = 0; m < rows; m++) {
+        const ptrdiff_t place = places[m];
+        if (place < 0) continue;
+        const __m512 x = _mm512_add_ps(sum[m][0], bias0), y = _mm512_add_ps(sum[m][1], bias1);
+        write_values(c + place, group, _mm512_min_ps(high, _mm512_max_ps(low, x)),
+                     _mm512_min_ps(high, _mm512_max_ps(low, y)));
+    }
+}
+
+// Rows from `a` on, in order, by a panel. Every third has a pointer.
 template <int rows, int vectors>
-__attribute__((noinline)) void multiply_rows(const SplitTile& t, const char* a, float* sums,
-                                             Fetcher* fetcher) {
-    constexpr ptrdiff_t row = kUnitRowBytes;
+__attribute__((noinline)) void multiply_rows(const SplitTile& t, const char* a,
+                                             const Target& target, Fetcher* fetcher) {
+    constexpr int pointers = (rows + 2) / 3;
+    const ptrdiff_t row = t.a_row;
     __m512 sum[rows][vectors];
 #pragma GCC unroll 16
     for (int m = 0; m < rows; m++)
         for (int v = 0; v < vectors; v++) sum[m][v] = _mm512_setzero_ps();
     for (size_t s = 0; s < t.num_steps; s++) {
         const char* b = t.b + (t.b_steps ? (size_t)t.b_steps[s] : s) * (vectors * kPanelBytes);
-        const char* from = a + t.steps[s];
-        const int bytes = s < t.full_steps ? kUnitRowBytes : t.last_pairs * 4;
+        const int pairs = s < t.full_steps ? kSplitK / 2 : t.last_pairs;
+        for (int half = 0; half < pairs; half += kHalfPairs) {
+            const char* from[pointers];
+            for (int p = 0; p < pointers; p++)
+                from[p] = a + t.steps[s] + (half ? t.half : 0) + 3 * p * row;
+            const int count = pairs - half < kHalfPairs ? pairs - half : kHalfPairs;
+#pragma GCC unroll 1
+            for (int k = 0; k < count; k += 2) {
 #pragma GCC unroll 2
-        for (int k = 0; k < bytes; k += 4) {
-            __m512i columns[vectors];
-            for (int v = 0; v < vectors; v++)
-                columns[v] = _mm512_load_si512(b + v * kPanelBytes + k * 16);
+                for (int i = 0; i < 2; i++, b += 64) {
+                    __m512i columns[vectors];
+                    for (int v = 0; v < vectors; v++)
+                        columns[v] = _mm512_load_si512(b + v * kPanelBytes);
 #pragma GCC unroll 16
-            for (int m = 0; m < rows; m++) {
-                int32_t pair;
-                __builtin_memcpy(&pair, from + m * row + k, sizeof(pair));
-                const __m512i x = _mm512_set1_epi32(pair);
-                for (int v = 0; v < vectors; v++)
-                    sum[m][v] = add_products(sum[m][v], x, columns[v]);
+                    for (int m = 0; m < rows; m++) {
+                        int32_t pair;
+                        __builtin_memcpy(&pair, from[m / 3] + m % 3 * row + i * 4, sizeof(pair));
+                        const __m512i x = _mm512_set1_epi32(pair);
+                        for (int v = 0; v < vectors; v++)
+                            sum[m][v] = add_products(sum[m][v], x, columns[v]);
+                    }
+                }
+#pragma GCC unroll 8
+                for (int p = 0; p < pointers; p++) from[p] += 8;
             }
         }
         fetcher->fetch();
     }
+    if constexpr (vectors == 2) {
+        if (const SplitStore* const store = target.store)
+            return store->bf16 ? store_rows<uint16_t>(*store, target.places, sum)
+                               : store_rows<float>(*store, target.places, sum);
+    }
+    float* const sums = target.sums;
 #pragma GCC unroll 16
     for (int m = 0; m < rows; m++)
         for (int v = 0; v < vectors; v++) _mm512_store_ps(sums + (m * vectors + v) * 16, sum[m][v]);
 }
 
-typedef void (*RowsKernel)(const SplitTile& tile, const char* a, float* sums, Fetcher* fetcher);
+typedef void (*RowsKernel)(const SplitTile& tile, const char* a, const Target& target,
+                           Fetcher* fetcher);
 template <int vectors>
 constexpr RowsKernel kRowsKernels[kRows] = {
     &multiply_rows<1, vectors>,  &multiply_rows<2, vectors>,  &multiply_rows<3, vectors>,
@@ -64,22 +111,31 @@ constexpr int parts_of(int rows) { return (rows + kRows - 1) / kRows; }
 
 // In nearly equal parts.
 template <int vectors>
-void multiply_run(const SplitTile& t, const char* a, int rows, float* sums, Fetcher* fetcher) {
+void multiply_run(const SplitTile& t, const char* a, int rows, Target target, Fetcher* fetcher) {
     for (int parts = parts_of(rows); parts > 0; parts--) {
         const int part = (rows + parts - 1) / parts;
-        kRowsKernels<vectors>[part - 1](t, a, sums, fetcher);
-        a += part * kUnitRowBytes, sums += part * vectors * 16, rows -= part;
+        kRowsKernels<vectors>[part - 1](t, a, target, fetcher);
+        a += part * t.a_row, rows -= part;
+        if (target.store)
+            target.places += part;
+        else
+            target.sums += part * vectors * 16;
     }
 }
 
 template <int tiles, int vectors>
 void multiply_tiles(const SplitTile& t) {
-    const bool one_run = tiles == 1 || t.a_tile == t.tile_rows * kUnitRowBytes;
+    const bool one_run = tiles == 1 || t.a_tile == t.tile_rows * t.a_row;
     const int rows = one_run ? tiles * t.tile_rows : t.tile_rows, runs = one_run ? 1 : tiles;
     Fetcher fetcher(t, t.num_steps * (runs * parts_of(rows)));
     for (int i = 0; i < runs; i++)
-        multiply_run<vectors>(t, t.a + i * t.a_tile, rows, t.sums + i * rows * vectors * 16,
-                              &fetcher);
+        multiply_run<vectors>(t, t.a + i * t.a_tile, rows,
+                              {t.sums + i * rows * vectors * 16, nullptr, nullptr}, &fetcher);
+}
+
+void multiply_to_c(const SplitTile& t, const SplitStore& store) {
+    Fetcher fetcher(t, t.num_steps * parts_of(t.tile_rows));
+    multiply_run<2>(t, t.a, t.tile_rows, {nullptr, &store, store.rows}, &fetcher);
 }
 
 }  // namespace
@@ -109,6 +165,7 @@ const SplitGemmKernels gemm_bf16x1_32x32_avx512bf16 = {
     nullptr,
     false,
     64,
-    false};
+    false,
+    &multiply_to_c};
 
 }  // namespace quoll

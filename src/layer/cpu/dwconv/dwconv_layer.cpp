@@ -147,6 +147,7 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     if (!depthwise() && !narrow) {
         QUOLL_RETURN_IF_ERROR(groups_.create(*this, *this, opt));
         support_fp16_storage = groups_.takes_f16();
+        support_bf16_storage = opt.use_bf16_storage && !groups_.makes_f16();
         weight_data.release();
         return kOk;
     }
@@ -307,8 +308,11 @@ int ConvolutionDepthWiseCpu::forward_groups(const ConvolutionPlan& p, const Mat&
         const int status = int8_groups_.forward(p.int8.get(), *this, g, bottom, Mat(), top, opt);
         return status == Int8Conv::kUnsuitable ? forward_reference(bottom, top, opt) : status;
     }
-    return is_flat_input(*this, in[0]) ? groups_.forward_flat(p.f32, *this, bottom, top, opt)
-                                       : groups_.forward(p.f32, *this, g, bottom, Mat(), top, opt);
+    if (!is_flat_input(*this, in[0]))
+        return groups_.forward(p.f32, *this, g, bottom, Mat(), top, opt);
+    return bottom.dtype == DType::bf16
+               ? groups_.forward_widened(p.f32, *this, g, bottom, Mat(), top, opt)
+               : groups_.forward_flat(p.f32, *this, bottom, top, opt);
 }
 
 int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,

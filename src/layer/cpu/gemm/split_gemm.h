@@ -42,6 +42,9 @@ struct SplitTile : TileOperands {
     // Null: the panel's steps are taken in order; else which of them step s is. Only vectors
     // without lists (vector_macs) know these.
     const int32_t* b_steps;
+    // From the first half of a row's values of a step to the second, bytes. Others than kernels of
+    // vector_macs take 32, and 64 from a row to the next.
+    ptrdiff_t half = kUnitRowBytes / 2;
 };
 typedef void (*SplitTileKernel)(const SplitTile& tile);
 
@@ -84,6 +87,9 @@ struct SplitEpilogue {
     float* sums;  // aligned to 64 bytes
     int rows;     // 0 where there are no sums
 };
+// The sums of one tile of a full panel to C at once, without residual, slope and pass: all
+// columns, in groups of 16. The tile has no place for sums.
+typedef void (*SplitDirectKernel)(const SplitTile& tile, const SplitStore& store);
 typedef void (*SplitChainKernel)(const SplitTile& tile, const SplitEpilogue& epilogue);
 
 struct SplitStoreKernels {
@@ -170,6 +176,7 @@ struct SplitGemmKernels {
     // With lists: words of A are four bf16 values, and a panel is [step][column / 16][k / 4][column
     // % 16][k % 4].
     bool quads;
+    SplitDirectKernel direct;  // for tile[0][1]; or null
     int word_bytes() const { return quads ? 8 : 4; }
 };
 // How much slower than usual the units are, at least 1, as measured over about 2 ms by the first

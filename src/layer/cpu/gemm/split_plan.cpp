@@ -36,6 +36,22 @@ Steps steps_of(const TileShape& shape) {
             (s.in_channels % kSplitK + 3) / 4 * 2};
 }
 
+// Vectors read bf16 values of pixels that lie one behind the other, or of rows of a matrix, without
+// a copy.
+bool reads_in_place(const SplitGemmKernels& kernels, const TileShape& s) {
+    const auto is_whole = [](const ConvAxis& a) {
+        return a.kernel == 1 && a.stride == 1 && a.before == 0 && a.in == a.out;
+    };
+    // Zeros as weights do not hide what is beyond the channels: it may be no number.
+    const int whole = s.in_block == s.in_pack ? 4 : s.in_pack;
+    return kernels.vector_macs && !kernels.list && s.reduced_in && s.in_pack == kSplitK / 2 &&
+           s.in_channels % whole == 0 && is_whole(s.x) && is_whole(s.y) &&
+           (s.y.out == 1 || s.in_row == s.x.in * s.in_pixel);
+}
+
+// From a block of channels to the next.
+ptrdiff_t block_bytes(const TileShape& s) { return s.in_block * (ptrdiff_t)sizeof(uint16_t); }
+
 TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
                        const CostTable& costs) {
     TilePlan::Unit unit;
@@ -63,6 +79,10 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
     unit.finish_cycles = costs.split_finish;
     unit.row_cycles = tile_group(shape) > 1 ? 0 : costs.split_row;
     unit.scaled_pixels = 0;
+    if (reads_in_place(kernels, shape)) {
+        unit.pixel_bytes = shape.in_pixel * (ptrdiff_t)sizeof(uint16_t);
+        unit.channels_bytes = 2 * block_bytes(shape);
+    }
     return unit;
 }
 
@@ -155,6 +175,7 @@ public:
     }
     void pad(char* to, size_t positions) const override;
     void pack_a(ptrdiff_t at, int channel, size_t pixels, const float*, char* to) const override;
+    const char* input() const override { return (const char*)in; }
     void multiply(const char* a, size_t block, size_t first, size_t last) const override;
 
     const SplitGemmKernels& kernels;
@@ -177,6 +198,7 @@ private:
     void pack_windows(ptrdiff_t at, int value, size_t count, char* to) const;
     bool chains(const SplitStore& store, size_t steps) const;
     void multiply_lists(const char* a, size_t block, size_t first, size_t last) const;
+    void run_direct(SplitTile tile, SplitStore store, int rows) const;
 };
 
 void SplitPlan::Work::pad(char* to, size_t positions) const {
@@ -264,17 +286,30 @@ void SplitPlan::Work::multiply_lists(const char* a, size_t block, size_t first, 
     if (count) finish(kUnitTiles);
 }
 
+// Tiles side by side are one.
+void SplitPlan::Work::run_direct(SplitTile tile, SplitStore store, int rows) const {
+    if (rows > tile.tile_rows && tile.a_tile == tile.tile_rows * tile.a_row) tile.tile_rows = rows;
+    for (; rows > 0; rows -= tile.tile_rows) {
+        kernels.direct(tile, store);
+        tile.a += tile.a_tile, tile.next = nullptr;
+        store.rows += tile.tile_rows;
+    }
+}
+
 void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
     if (kernels.list) return multiply_lists(a, block, first, last);
     alignas(64) float sums[kUnitTiles * kUnitRows * kUnitColumns];
     SplitTile tile;
     tile.sums = sums;
     tile.last_pairs = steps.last_pairs;
+    tile.half = reads_in_place(kernels, shape) ? block_bytes(shape) : kUnitRowBytes / 2;
     SplitEpilogue epilogue = {};
     epilogue.sums = sums;
     for (size_t panel = first; panel < last; panel++) {
         SplitStore store = tile_store(shape, panel * kUnitColumns, kUnitColumns, bias,
                                       {out, residual, residual_block}, activation);
+        const bool direct = kernels.direct && !residual && store.slope == 1.f &&
+                            is_whole(store, kUnitColumns, activation);
         const TilePlan::Pairs pairs(plan, a, weights, block, panel);
         for (size_t i = 0; i < pairs.size(); i++) {
             const TilePlan::Pair pair = pairs[i];
@@ -293,6 +328,10 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
             }
             if (epilogue.rows) kernels.end_chain(epilogue);
             epilogue.rows = 0;
+            if (direct) {
+                run_direct(tile, store, pair.rows);
+                continue;
+            }
             kernels.tile[pair.tiles - 1][store.width > 16](tile);
             finish_tile_sums(*kernels.to_c, store, activation, sums, pair.rows);
         }

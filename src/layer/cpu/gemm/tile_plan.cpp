@@ -213,9 +213,10 @@ double TilePlan::task_cycles(size_t pairs, size_t positions, size_t panels) cons
     const double tile = steps * unit_.step_cycles * row_cost(tile_rows_) + unit_.finish_cycles;
     const size_t tiles = std::min(pairs * pair_tiles_, starts_.size());
     const size_t halves = std::min(2 * panels, divide_up(shape_.out_channels, kUnitColumns / 2));
-    return (double)positions * planes_ * channel_blocks_ * unit_.step_channels *
-               unit_.value_cycles +
-           (double)tiles * halves * tile + (double)tiles * tile_rows_ * panels * unit_.row_cycles;
+    const double values =
+        unit_.pixel_bytes ? 0 : (double)positions * planes_ * channel_blocks_ * unit_.step_channels;
+    return values * unit_.value_cycles + (double)tiles * halves * tile +
+           (double)tiles * tile_rows_ * panels * unit_.row_cycles;
 }
 
 // Blocks whose buffer stays in the second-level cache beside a panel, and as many tasks as keep the
@@ -256,7 +257,7 @@ void TilePlan::choose_blocks() {
     plane_length_ = block_positions(divide_up(pairs, blocks_));
     // One more, which kernels may read.
     if (unit_.row_lanes) plane_length_ = divide_up(plane_length_ + 1, 16) * 16;
-    scales_at_ = plane_length_ * position;
+    scales_at_ = unit_.pixel_bytes ? (size_t)kUnitRowBytes : plane_length_ * position;
     share_ =
         scales_at_ + (unit_.scaled_pixels ? divide_up(plane_length_ * sizeof(float), 64) * 64 : 0);
 }
@@ -265,7 +266,9 @@ void TilePlan::add_steps() {
     if (clipped()) return add_clipped_steps();
     const ConvAxis &x = shape_.x, &y = shape_.y;
     std::vector<ptrdiff_t> steps;
-    for (size_t c = 0; c < channel_blocks_; c++)
+    for (size_t c = 0; c < channel_blocks_ && unit_.pixel_bytes; c++)
+        steps.push_back((ptrdiff_t)c * unit_.channels_bytes);
+    for (size_t c = 0; c < channel_blocks_ && !unit_.pixel_bytes; c++)
         for (int ky = 0; ky < y.kernel; ky++)
             for (int kx = 0; kx < x.kernel; kx++) {
                 const size_t plane = y_.plane(ky) * x_.phases.size() + x_.plane(kx);
@@ -359,7 +362,8 @@ TilePlan::Pairs::Pairs(const TilePlan& plan, const char* a, const char* weights,
     size_ = divide_up(last_ - first_, plan.pair_tiles_);
     b_ = weights + panel * bytes;
     // Weights that do not stay in the cache are fetched while the panel before them is at work.
-    const bool fetch = bytes * plan.panels_ > 1024 * 1024 &&
+    const size_t stays = plan.unit_.on_vectors ? 256 * 1024 : 1024 * 1024;
+    const bool fetch = bytes * plan.panels_ > stays &&
                        (panel + 2) * kUnitColumns <= (size_t)plan.shape_.out_channels;
     fetched_ = fetch ? divide_up(bytes / size_, 64) * 64 : 0;
 }
@@ -374,10 +378,15 @@ TilePlan::Pair TilePlan::Pairs::operator[](size_t i) const {
     TileOperands& o = pair.operands;
     o.a_row = (ptrdiff_t)p.position_step();
     o.a_word = p.word_step();
-    const int32_t begin = p.clipped() ? 0 : p.starts_[first_];
+    const int32_t begin = p.clipped() || p.unit_.pixel_bytes ? 0 : p.starts_[first_];
     o.a = a_ + (p.starts_[t] - begin) * o.a_row;
     o.a_tile = pair.tiles > 1 ? (p.starts_[t + 1] - p.starts_[t]) * o.a_row : 0;
     o.tile_rows = p.tile_rows_;
+    if (p.unit_.pixel_bytes) {  // what lies behind the last row may not be read
+        const int pixels = p.shape_.x.out * p.shape_.y.out;
+        pair.rows = o.tile_rows = std::min(pair.rows, pixels - p.starts_[t]);
+        pair.tiles = 1;
+    }
     const Steps& steps = p.steps_[p.clipped() ? p.step_of_[t] : 0];
     o.steps = steps.a.data();
     o.num_steps = steps.a.size();
@@ -398,7 +407,10 @@ void TilePlan::run(const Work& work, float* workspace) const {
         for (int64_t t, end; claims.next(&t, &end);)
             for (; t < end; t++) {
                 const size_t block = t / groups_, group = t % groups_;
-                if (block != held) pack_block(work, block, own);
+                if (unit_.pixel_bytes)
+                    own = const_cast<char*>(work.input());
+                else if (block != held)
+                    pack_block(work, block, own);
                 held = block;
                 const size_t p0 = partition_begin(panels_, groups_, group);
                 work.multiply(own, block, p0, p0 + partition_length(panels_, groups_, group));

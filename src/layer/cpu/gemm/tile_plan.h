@@ -64,6 +64,9 @@ public:
         int word_bytes = 4;
         bool on_vectors = false;  // a tile of fewer rows takes less time in proportion
         bool clips = false;       // kernels know Pair::b_steps
+        // Not 0: the input of a 1x1 kernel is not laid out but read where it lies, pixels so many
+        // bytes apart; so are the channels of a step and those of the next.
+        ptrdiff_t pixel_bytes = 0, channels_bytes = 0;
     };
     // What is done for one run. Offsets count positions and values, not bytes.
     class Work {
@@ -79,6 +82,8 @@ public:
         // pixels' scales, where there are some.
         virtual void pack_a(ptrdiff_t at, int channel, size_t pixels, const float* scales,
                             char* to) const = 0;
+        // The input, where it is not laid out.
+        virtual const char* input() const { return nullptr; }
         // All tiles of a block, whose input lies at `a`, by the panels first <= p < last.
         virtual void multiply(const char* a, size_t block, size_t first, size_t last) const = 0;
 
@@ -107,7 +112,8 @@ public:
     float* scales(const char* a) const { return (float*)(a + scales_at_); }
 
     // For Work::multiply. Pair i of a block: its tiles (or last single one), and where their rows
-    // of C lie, negative: nowhere. weights: all panels.
+    // of C lie, negative: nowhere. weights: all panels. Of an input that is not laid out they are
+    // one tile, with no more rows than there are.
     struct Pair {
         TileOperands operands;
         int tiles, rows;
@@ -157,6 +163,7 @@ private:
     void add_clipped_steps();
     // From a position of a plane to the next, bytes.
     size_t position_step() const {
+        if (unit_.pixel_bytes) return (size_t)unit_.pixel_bytes;
         return unit_.row_lanes ? (size_t)unit_.word_bytes : unit_.position_bytes;
     }
     void choose_tiles();
