@@ -159,17 +159,42 @@ TupleParts::TupleParts(const Layer& layer, const Mat& data, int first, const Mat
     for (int i = first + k_; i < shape.dims; i++) part_ *= shape.size(i);
 }
 
+// There may be a tuple for every value: mostly it differs from the one before in the last index
+// alone. Where one lies outside is looked for when it is known that some does.
 int TupleParts::begins(size_t first, size_t count, ptrdiff_t* begin) const {
-    for (size_t t = 0, at = first * k_; t < count; t++) {
-        ptrdiff_t number = 0;
-        for (int j = 0; j < k_; j++, at++) {
-            const int index = indices_[order_(at)], size = size_[j], i = wrap_index(index, size);
-            if (i < 0)
-                return layer_.fail("index %d on axis %d, expected %d to %d", index, first_ + j,
-                                   -size, size - 1);
-            number = number * size + i;
+    const int32_t* before = nullptr;
+    const auto wrapped = [&](int index, int size) {
+        return (size_t)(ptrdiff_t)(index < 0 ? index + size : index);
+    };
+    const int last = k_ - 1;
+    const size_t size = (size_t)size_[last];
+    size_t row = 0;
+    bool outside = false;
+    for (size_t t = 0; t < count; t++) {
+        const int32_t* const tuple = indices_ + order_((first + t) * k_);  // within a row
+        if (!before || !std::equal(tuple, tuple + last, before)) {
+            row = 0;
+            for (int j = 0; j < last; j++) {
+                const size_t i = wrapped(tuple[j], size_[j]);
+                outside |= i >= (size_t)size_[j];
+                row = row * (size_t)size_[j] + i;
+            }
+            row *= size;
+            before = tuple;
         }
-        begin[t] = number * part_;
+        const size_t i = wrapped(tuple[last], size_[last]);
+        outside |= i >= size;
+        begin[t] = (ptrdiff_t)((row + i) * (size_t)part_);
+    }
+    return outside ? fail_outside(first, count) : (int)kOk;
+}
+
+int TupleParts::fail_outside(size_t first, size_t count) const {
+    for (size_t at = first * k_; at < (first + count) * k_; at++) {
+        const int index = indices_[order_(at)], j = (int)(at % k_), size = size_[j];
+        if (wrap_index(index, size) < 0)
+            return layer_.fail("index %d on axis %d, expected %d to %d", index, first_ + j, -size,
+                               size - 1);
     }
     return kOk;
 }

@@ -71,6 +71,8 @@ public:
     int begins(size_t first, size_t count, ptrdiff_t* begin) const;
 
 private:
+    int fail_outside(size_t first, size_t count) const;
+
     const Layer& layer_;
     const int first_, k_;
     const int32_t* indices_;

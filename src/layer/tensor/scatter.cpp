@@ -125,14 +125,18 @@ int ScatterND::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     for (size_t first = 0; first < tuples; first += kTuples) {
         const size_t count = std::min<size_t>(kTuples, tuples - first);
         QUOLL_RETURN_IF_ERROR(parts.begins(first, count, begins));
-        // A part lies within the first axis, where values are neighbours.
-        for (size_t t = 0; t < count; t++) begins[t] = (ptrdiff_t)into(begins[t]);
         with_number(data.dtype, [&](auto number) {
             using T = decltype(number);
             with_reduction<T>(reduction, [&](auto combine) {
                 const T* const update = (const T*)updates.data;
-                for (size_t t = 0, at = first * part; t < count; t++) {
-                    T* const values = (T*)tops[0].data + begins[t];
+                T* const all = (T*)tops[0].data;
+                for (size_t t = 0; t < count && part == 1; t++) {
+                    T& value = all[into((size_t)begins[t])];
+                    value = combine(value, update[from(first + t)]);
+                }
+                for (size_t t = 0, at = first * part; t < count && part > 1; t++) {
+                    // Within the first axis, where values are neighbours.
+                    T* const values = all + into((size_t)begins[t]);
                     for (size_t i = 0; i < part; i++, at++)
                         values[i] = combine(values[i], update[from(at)]);
                 }
