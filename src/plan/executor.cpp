@@ -43,10 +43,15 @@ void create_batch(const BlobLayout& item, int n, const Option& opt, Mat* all) {
     if (shape.dims && shape.total() > 0) all->create(shape, item.elempack, opt.blob_allocator);
 }
 
+bool has_items_like(const Mat& all, const Mat& m) {
+    return all.dims == m.dims && all.w == m.w && all.h == m.h && all.d == m.d && all.c == m.c &&
+           all.elempack == m.elempack && all.dtype == m.dtype;
+}
+
+char* item_of(const Mat& all, int b) { return (char*)all.data + b * all.nstep * all.elemsize; }
+
 bool is_in_place(const Mat& m, const Mat& all, int b) {
-    if (all.empty()) return false;
-    const Mat slot = all.batch(b);
-    return m.data == slot.data && m.cstep == slot.cstep && lies_as(m, layout_of(slot));
+    return m.data == item_of(all, b) && m.cstep == all.cstep && has_items_like(all, m);
 }
 
 int widen_all(std::vector<Mat>* blobs, const Option& opt) {
@@ -604,7 +609,7 @@ int Executor::forward_batch(const Step& step, int n) {
 int Executor::stack_item(const Layer& layer, const Mat& m, int b, int n, size_t i) {
     Mat& all = layer_outputs_[i];
     if (is_in_place(m, all, b)) return kOk;
-    if (b == 0 && (all.empty() || !lies_as(m, layout_of(all.batch(0))))) {
+    if (b == 0 && !has_items_like(all, m)) {
         Shape shape = m.logical_shape();
         shape.n = n;
         if (m.dims > 0 && shape.total() == 0) return create_tensor(shape, &all, opt);
@@ -612,12 +617,10 @@ int Executor::stack_item(const Layer& layer, const Mat& m, int b, int n, size_t 
         create_batch(layout_of(m), n, opt, &all);
         if (all.empty()) return kOutOfMemory;
     }
-    if (m.empty() && all.empty() && m.dims == all.dims) return kOk;
-    Mat slot = all.batch(b);
-    if (m.logical_shape() != slot.logical_shape() || m.elempack != slot.elempack)
+    if (!has_items_like(all, m))
         return layer.fail("output %zu has another shape for batch item %d", i, b);
     for (int q = 0; q < m.c; q++)
-        memcpy((char*)slot.data + q * slot.cstep * slot.elemsize,
+        memcpy(item_of(all, b) + q * all.cstep * all.elemsize,
                (const char*)m.data + q * m.cstep * m.elemsize,
                (size_t)m.w * m.h * m.d * m.elemsize);
     return kOk;

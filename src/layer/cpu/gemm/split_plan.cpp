@@ -44,9 +44,9 @@ bool reads_in_place(const SplitGemmKernels& kernels, const TileShape& s) {
     };
     // Zeros as weights do not hide what is beyond the channels: it may be no number.
     const int whole = s.in_block == s.in_pack ? 4 : s.in_pack;
-    return kernels.vector_macs && !kernels.list && s.reduced_in && s.in_pack == kSplitK / 2 &&
-           s.in_channels % whole == 0 && is_whole(s.x) && is_whole(s.y) &&
-           (s.y.out == 1 || s.in_row == s.x.in * s.in_pixel);
+    return kReadsInPlace && kernels.vector_macs && !kernels.list && s.reduced_in &&
+           s.in_pack == kSplitK / 2 && s.in_channels % whole == 0 && is_whole(s.x) &&
+           is_whole(s.y) && (s.y.out == 1 || s.in_row == s.x.in * s.in_pixel);
 }
 
 // From a block of channels to the next.
@@ -308,7 +308,7 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
     for (size_t panel = first; panel < last; panel++) {
         SplitStore store = tile_store(shape, panel * kUnitColumns, kUnitColumns, bias,
                                       {out, residual, residual_block}, activation);
-        const bool direct = kernels.direct && !residual && store.slope == 1.f &&
+        const bool direct = kReadsInPlace && kernels.direct && !residual && store.slope == 1.f &&
                             is_whole(store, kUnitColumns, activation);
         const TilePlan::Pairs pairs(plan, a, weights, block, panel);
         for (size_t i = 0; i < pairs.size(); i++) {

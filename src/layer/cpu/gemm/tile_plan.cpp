@@ -214,7 +214,7 @@ double TilePlan::task_cycles(size_t pairs, size_t positions, size_t panels) cons
     const size_t tiles = std::min(pairs * pair_tiles_, starts_.size());
     const size_t halves = std::min(2 * panels, divide_up(shape_.out_channels, kUnitColumns / 2));
     const double values =
-        unit_.pixel_bytes ? 0 : (double)positions * planes_ * channel_blocks_ * unit_.step_channels;
+        unit_.in_place() ? 0 : (double)positions * planes_ * channel_blocks_ * unit_.step_channels;
     return values * unit_.value_cycles + (double)tiles * halves * tile +
            (double)tiles * tile_rows_ * panels * unit_.row_cycles;
 }
@@ -257,7 +257,7 @@ void TilePlan::choose_blocks() {
     plane_length_ = block_positions(divide_up(pairs, blocks_));
     // One more, which kernels may read.
     if (unit_.row_lanes) plane_length_ = divide_up(plane_length_ + 1, 16) * 16;
-    scales_at_ = unit_.pixel_bytes ? (size_t)kUnitRowBytes : plane_length_ * position;
+    scales_at_ = unit_.in_place() ? (size_t)kUnitRowBytes : plane_length_ * position;
     share_ =
         scales_at_ + (unit_.scaled_pixels ? divide_up(plane_length_ * sizeof(float), 64) * 64 : 0);
 }
@@ -266,17 +266,16 @@ void TilePlan::add_steps() {
     if (clipped()) return add_clipped_steps();
     const ConvAxis &x = shape_.x, &y = shape_.y;
     std::vector<ptrdiff_t> steps;
-    for (size_t c = 0; c < channel_blocks_ && unit_.pixel_bytes; c++)
-        steps.push_back((ptrdiff_t)c * unit_.channels_bytes);
-    for (size_t c = 0; c < channel_blocks_ && !unit_.pixel_bytes; c++)
+    for (size_t c = 0; c < channel_blocks_; c++)
         for (int ky = 0; ky < y.kernel; ky++)
             for (int kx = 0; kx < x.kernel; kx++) {
                 const size_t plane = y_.plane(ky) * x_.phases.size() + x_.plane(kx);
                 const size_t position =
                     (size_t)(ky * y.dilation / y.stride) * pitch_ + kx * x.dilation / x.stride;
-                steps.push_back(
+                const ptrdiff_t laid_out =
                     (ptrdiff_t)((c * planes_ + plane) * plane_length_ * unit_.position_bytes +
-                                position * position_step()));
+                                position * position_step());
+                steps.push_back(unit_.in_place() ? (ptrdiff_t)c * unit_.channels_bytes : laid_out);
             }
     steps_.push_back({std::move(steps), {}});
 }
@@ -378,11 +377,11 @@ TilePlan::Pair TilePlan::Pairs::operator[](size_t i) const {
     TileOperands& o = pair.operands;
     o.a_row = (ptrdiff_t)p.position_step();
     o.a_word = p.word_step();
-    const int32_t begin = p.clipped() || p.unit_.pixel_bytes ? 0 : p.starts_[first_];
+    const int32_t begin = p.clipped() || p.unit_.in_place() ? 0 : p.starts_[first_];
     o.a = a_ + (p.starts_[t] - begin) * o.a_row;
     o.a_tile = pair.tiles > 1 ? (p.starts_[t + 1] - p.starts_[t]) * o.a_row : 0;
     o.tile_rows = p.tile_rows_;
-    if (p.unit_.pixel_bytes) {  // what lies behind the last row may not be read
+    if (p.unit_.in_place()) {  // what lies behind the last row may not be read
         const int pixels = p.shape_.x.out * p.shape_.y.out;
         pair.rows = o.tile_rows = std::min(pair.rows, pixels - p.starts_[t]);
         pair.tiles = 1;
@@ -407,7 +406,7 @@ void TilePlan::run(const Work& work, float* workspace) const {
         for (int64_t t, end; claims.next(&t, &end);)
             for (; t < end; t++) {
                 const size_t block = t / groups_, group = t % groups_;
-                if (unit_.pixel_bytes)
+                if (unit_.in_place())
                     own = const_cast<char*>(work.input());
                 else if (block != held)
                     pack_block(work, block, own);

@@ -43,6 +43,13 @@ bool has_step_windows(const TileShape& shape, int pixel, int step_channels);
 // Window x of row y is the input value x + y * x.out.
 TileShape shape_of_windows(const TileShape& shape, int pixel);
 
+// Where no kernels read an input where it lies, no code for that is kept.
+#if defined(__x86_64__) || defined(__i386__)
+constexpr bool kReadsInPlace = true;
+#else
+constexpr bool kReadsInPlace = false;
+#endif
+
 class TilePlan {
 public:
     // What one step of the sums is on certain kernels, and what it is expected to cost in cycles.
@@ -67,6 +74,7 @@ public:
         // Not 0: the input of a 1x1 kernel is not laid out but read where it lies, pixels so many
         // bytes apart; so are the channels of a step and those of the next.
         ptrdiff_t pixel_bytes = 0, channels_bytes = 0;
+        bool in_place() const { return kReadsInPlace && pixel_bytes != 0; }
     };
     // What is done for one run. Offsets count positions and values, not bytes.
     class Work {
@@ -163,7 +171,7 @@ private:
     void add_clipped_steps();
     // From a position of a plane to the next, bytes.
     size_t position_step() const {
-        if (unit_.pixel_bytes) return (size_t)unit_.pixel_bytes;
+        if (unit_.in_place()) return (size_t)unit_.pixel_bytes;
         return unit_.row_lanes ? (size_t)unit_.word_bytes : unit_.position_bytes;
     }
     void choose_tiles();
