@@ -130,8 +130,9 @@ TEST(SplitPlan, windows) {
     QUOLL_NEED_KERNELS();
     for (const SplitGemmKernels* kernels : all_kernels())
         for (int channels : {1, 2, 3, 4})
-            for (int kernel : {2, 3, 7, 8, 9, 16, 21})
+            for (int kernel : {2, 7, 8, 9, 21})
                 for (int stride : {1, 2, 3}) {
+                    if (kernel > 8 && channels != stride) continue;
                     Case t = {
                         pick(21, 45), 11, channels, 32, kernel, 3, stride, 2, 1, 1, 0, 0, 1, 0};
                     t.left = pick(0, kernel + 2), t.right = pick(0, kernel + 2);
@@ -142,7 +143,7 @@ TEST(SplitPlan, windows) {
     Case wide = {1300, 5, 3, 16, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1};
     wide.in_pack = 1;
     // Patches, and windows of a step of which padding takes all.
-    Case patches = {97, 33, 3, 48, 16, 16, 16, 16, 1, 1, 0, 0, 0, 0};
+    Case patches = {65, 17, 3, 48, 16, 16, 16, 16, 1, 1, 0, 0, 0, 0};
     Case outside = {6, 5, 3, 32, 24, 3, 1, 1, 1, 1, 20, 21, 1, 1};
     patches.in_pack = outside.in_pack = 1;
     for (const SplitGemmKernels* kernels : all_kernels())
