@@ -1,6 +1,7 @@
-#include <string_view>
+#include <iterator>
 
 #include "graph/passes.h"
+#include "layer/common/built_layers.h"
 #include "layer/common/elementwise.h"
 #include "layer/control/memorydata.h"
 #include "layer/control/noop.h"
@@ -159,6 +160,7 @@ static int run_until_settled(LayerGraph& graph, const std::vector<Pass>& passes,
     for (bool changed = true; changed;) {
         changed = false;
         for (Pass pass : passes) {
+            if (!pass) continue;
             for (size_t i = 0; i < graph.size(); i++) {
                 int status = 1;
                 while (graph.layer((int)i) && status > 0) {
@@ -172,33 +174,56 @@ static int run_until_settled(LayerGraph& graph, const std::vector<Pass>& passes,
     return kOk;
 }
 
-// Whether there is a Concat, without which small libraries need no passes for what it joins.
-static constexpr bool kHasConcat = false
-#define QUOLL_LAYER(index, type, ...) || std::string_view(#type) == "Concat"
-#define QUOLL_LAYER_FAST QUOLL_LAYER
-#include "enabled_layers.inc"
-#undef QUOLL_LAYER
-#undef QUOLL_LAYER_FAST
-    ;
+// Null, and then not in the library, if that has none of the operators that the pass looks for.
+template <class... Types>
+static constexpr Pass of(Pass pass, Types... types) {
+    return (has_layer(types) || ...) ? pass : nullptr;
+}
+
+// While layers are as they were loaded: they are made once more from their parameters.
+static constexpr Pass kOfConstants[] = {
+    eliminate_identity,
+    of(fold_constant, "MemoryData"),
+    of(fold_dynamic_weight, "MemoryData"),
+};
+static constexpr Pass kPasses[] = {
+    eliminate_identity,
+    of(merge_gate, "PReLU", "Sigmoid", "HardSigmoid"),
+    of(fold_scalar_operand, "MemoryData"),
+    of(reduction_to_pooling, "Reduction"),
+    of(eliminate_flatten, "Flatten", "Reshape"),
+    convolution_to_product,
+    of(fold_padding, "Padding"),
+    fold_affine,
+    fuse_activation,
+    of(eliminate_batch_axes, "BatchAxis"),
+    merge_parallel,
+};
+// Besides these.
+static constexpr Pass kNotOfFiles[] = {
+    of(fold_row_norm, "BatchAxis"),
+    fuse_residual,
+    of(fuse_moved_activation, "Reshape", "Permute", "Flatten", "Squeeze", "ExpandDims",
+       "BatchAxis"),
+    of(fold_joined_affine, "Concat"),
+    of(fuse_joined_activation, "Concat"),
+};
+// What rounds its output takes no activation and no sum any more.
+static constexpr Pass kLast[] = {
+    kHasInt8 ? keep_int8 : nullptr,
+    of(turn_fewer, "Permute"),
+    of(mark_channels, "Permute"),
+};
 
 int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
-    // While layers are as they were loaded: they are made once more from their parameters.
-    std::vector<Pass> passes = {eliminate_identity, fold_constant, fold_dynamic_weight};
-    if (!for_file) QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
-    passes = {eliminate_identity,   merge_gate,        fold_scalar_operand,
-              reduction_to_pooling, eliminate_flatten, convolution_to_product,
-              fold_padding,         fold_affine,       fuse_activation,
-              eliminate_batch_axes, merge_parallel};
     if (!for_file)
-        passes.insert(passes.end(), {fold_row_norm, fuse_residual, fuse_moved_activation});
-    if constexpr (kHasConcat) {
-        if (!for_file) passes.insert(passes.end(), {fold_joined_affine, fuse_joined_activation});
-    }
+        QUOLL_RETURN_IF_ERROR(
+            run_until_settled(graph, {std::begin(kOfConstants), std::end(kOfConstants)}, make));
+    std::vector<Pass> passes(std::begin(kPasses), std::end(kPasses));
+    if (!for_file) passes.insert(passes.end(), std::begin(kNotOfFiles), std::end(kNotOfFiles));
     QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
-    // What rounds its output takes no activation and no sum any more.
-    passes = {turn_fewer, mark_channels};
-    if (kHasInt8) passes.insert(passes.begin(), keep_int8);
-    if (!for_file) QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
+    if (!for_file)
+        QUOLL_RETURN_IF_ERROR(run_until_settled(graph, {std::begin(kLast), std::end(kLast)}, make));
     // Constants whose readers took them over.
     for (size_t i = 0; i < graph.size(); i++) {
         if (!graph.is<MemoryData>((int)i) || graph.layer((int)i)->tops.size() != 1) continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "layer/common/built_layers.h"
 #include "layer/common/schema.h"
 #include "layer/common/stored.h"
 #include "layer/control/input.h"
@@ -199,7 +200,9 @@ void ExecutionPlan::Compiler::add_steps() {
     LogMute quiet;  // what does not fit is found out, and said, when it runs
     while (segment_->end < plan_.order_.size() && add(*graph_.layers[plan_.order_[segment_->end]]))
         segment_->end++;
-    if (has_concat_ && graph_.has_concats) segment_->aliases = aliases();
+    if constexpr (has_layer("Concat")) {
+        if (has_concat_ && graph_.has_concats) segment_->aliases = aliases();
+    }
 }
 
 std::shared_ptr<const ConcatElision> ExecutionPlan::Compiler::aliases() const {
