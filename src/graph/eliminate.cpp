@@ -1,7 +1,6 @@
-#include <string_view>
-
 #include "graph/passes.h"
 #include "layer/common/elementwise.h"
+#include "layer/common/enabled.h"
 #include "layer/control/memorydata.h"
 #include "layer/control/noop.h"
 #include "layer/control/split.h"
@@ -172,15 +171,6 @@ static int run_until_settled(LayerGraph& graph, const std::vector<Pass>& passes,
     return kOk;
 }
 
-// Whether there is a Concat, without which small libraries need no passes for what it joins.
-static constexpr bool kHasConcat = false
-#define QUOLL_LAYER(index, type, ...) || std::string_view(#type) == "Concat"
-#define QUOLL_LAYER_FAST QUOLL_LAYER
-#include "enabled_layers.inc"
-#undef QUOLL_LAYER
-#undef QUOLL_LAYER_FAST
-    ;
-
 int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
     // While layers are as they were loaded: they are made once more from their parameters.
     std::vector<Pass> passes = {eliminate_identity, fold_constant, fold_dynamic_weight};
@@ -191,7 +181,8 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
               eliminate_batch_axes, merge_parallel};
     if (!for_file)
         passes.insert(passes.end(), {fold_row_norm, fuse_residual, fuse_moved_activation});
-    if constexpr (kHasConcat) {
+    // A small library without Concat needs no passes for what it joins.
+    if constexpr (is_built("Concat")) {
         if (!for_file) passes.insert(passes.end(), {fold_joined_affine, fuse_joined_activation});
     }
     QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));

@@ -18,6 +18,7 @@
 #include "net/net_private.h"
 #include "net/unfused.h"
 #include "plan/custom_layer.h"
+#include "plan/precise_blobs.h"
 #include "quoll/backend.h"
 #include "quoll/datareader.h"
 #include "quoll/datawriter.h"
@@ -456,7 +457,10 @@ int Net::Private::prepare_layers(const Option& opt) {
         infer_missing_hints();
         status = prepare_backends(opt);
     }
+    precise.clear();
+    if (status == kOk && opt.use_fp16_storage && backends.empty()) find_precise_blobs(this);
     if (status == kOk) status = create_pipelines(opt);
+    widen_inputs_of_precise_blobs(this);
     if (status == kOk) status = upload_custom_layers(opt);
     has_concats = !opt.use_reference_layers &&
                   std::any_of(layers.begin(), layers.end(),
