@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "layer/common/schema.h"
 #include "layer/common/stored.h"
@@ -427,14 +428,18 @@ int Executor::take_inputs(const Step& step, int* batch, bool* without_values) {
     const Layer& layer = *graph_->layers[step.layer];
     layer_inputs_.resize(layer.bottoms.size());
     *without_values = false;
-    for (int id : layer.bottoms) *without_values |= lacks_values(layer, blobs[id].logical_shape());
     *batch = 1;
     const StepLayout& layout = step.sized.layout;
     const bool planned = layout.known && inputs_arrive(layer, layout);
+    if (!planned)
+        for (int id : layer.bottoms)
+            *without_values |= lacks_values(layer, blobs[id].logical_shape());
     for (size_t i = 0; i < layer_inputs_.size(); i++) {
         Mat& blob = blobs[layer.bottoms[i]];
-        layer_inputs_[i] = blob;
-        if (opt.lightmode && is_read_no_more(step, i)) blob.release();
+        if (opt.lightmode && is_read_no_more(step, i))
+            layer_inputs_[i] = static_cast<Mat&&>(blob);
+        else
+            layer_inputs_[i] = blob;
         QUOLL_RETURN_IF_ERROR(planned ? convert_as_planned(layout.inputs[i], &layer_inputs_[i])
                                       : convert_input(layer, &layer_inputs_[i], *without_values));
         *batch = std::max(*batch, layer_inputs_[i].n);
@@ -538,8 +543,9 @@ int Executor::forward_in_place(const Step& step) {
 
 int Executor::forward(const Layer& layer, const PlanSegment::Step* sized, std::vector<Mat>* bottoms,
                       std::vector<Mat>* tops, bool inplace, const Option& options) const {
-    const Option masked = layer.featmask ? masked_options(layer, options) : Option(options);
-    const Option& with = layer.featmask ? masked : options;
+    std::optional<Option> masked;
+    if (layer.featmask) masked = masked_options(layer, options);
+    const Option& with = masked ? *masked : options;
     for (const Mat& m : *bottoms)
         if (lacks_values(layer, m.logical_shape()))
             return layer.forward_empty(*bottoms, *tops, with);
@@ -644,7 +650,11 @@ int Executor::store_output(const Layer& layer, size_t i, Mat* m) {
         // What f16 cannot hold stays f32.
         if (!opt.use_fp16_storage || !has_overflown(*m, stored)) *m = stored;
     }
-    blobs[id] = *m;
+    // Who looks at outputs behind the layer finds them there.
+    if (observer || opt.check_finite)
+        blobs[id] = *m;
+    else
+        blobs[id] = static_cast<Mat&&>(*m);
     return kOk;
 }
 

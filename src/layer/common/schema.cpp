@@ -269,6 +269,7 @@ int same_shapes(const Layer&, const std::vector<Shape>& in, std::vector<Shape>& 
 
 std::vector<Shape> shapes_of(const std::vector<Mat>& blobs) {
     std::vector<Shape> shapes;
+    shapes.reserve(blobs.size());
     for (const Mat& m : blobs) shapes.push_back(m.logical_shape());
     return shapes;
 }
