@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "layer/common/schema.h"
 #include "layer/common/stored.h"
@@ -543,9 +542,8 @@ int Executor::forward_in_place(const Step& step) {
 
 int Executor::forward(const Layer& layer, const PlanSegment::Step* sized, std::vector<Mat>* bottoms,
                       std::vector<Mat>* tops, bool inplace, const Option& options) const {
-    std::optional<Option> masked;
-    if (layer.featmask) masked = masked_options(layer, options);
-    const Option& with = masked ? *masked : options;
+    const Option masked = layer.featmask ? masked_options(layer, options) : Option(options);
+    const Option& with = layer.featmask ? masked : options;
     for (const Mat& m : *bottoms)
         if (lacks_values(layer, m.logical_shape()))
             return layer.forward_empty(*bottoms, *tops, with);
@@ -569,11 +567,8 @@ int Executor::forward(const Layer& layer, const PlanSegment::Step* sized, std::v
 
 // The outputs for a batch of no items: those of one item, none of them.
 int Executor::forward_no_items(const Layer& layer) {
-    std::vector<Shape> in, out;
-    for (const Mat& m : layer_inputs_) {
-        in.push_back(m.logical_shape());
-        in.back().n = 1;
-    }
+    std::vector<Shape> in = shapes_of(layer_inputs_), out;
+    for (Shape& s : in) s.n = 1;
     QUOLL_RETURN_IF_ERROR(layer.infer_empty_shapes(in, out));
     layer_outputs_.resize(out.size());
     for (size_t i = 0; i < out.size(); i++) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "layer/activation/clip.h"
-#include "layer/common/enabled.h"
 #include "layer/common/traits.h"
 #include "layer/control/split.h"
 #include "layer/elementwise/absval.h"
@@ -23,9 +22,6 @@
 namespace quoll {
 
 namespace {
-
-// Without these there are no norms and no spectra; the smallest libraries need no pass for them.
-constexpr bool kNeeded = is_built("UnaryOp") || is_built("Log") || is_built("Power");
 
 bool is_one_of(int value, std::initializer_list<int> values) {
     return std::find(values.begin(), values.end(), value) != values.end();
@@ -91,8 +87,6 @@ bool squares(const NetGraph& graph, const Layer& layer) {
 }  // namespace
 
 void find_precise_blobs(NetGraph* graph) {
-    graph->precise.clear();
-    if (!kNeeded) return;
     std::vector<char> needs(graph->blobs.size(), kNothing);
     for (size_t l = graph->layers.size(); l-- > 0;) {
         Layer& layer = *graph->layers[l];
@@ -111,7 +105,7 @@ void find_precise_blobs(NetGraph* graph) {
 }
 
 void widen_inputs_of_precise_blobs(NetGraph* graph) {
-    if (!kNeeded || graph->precise.empty()) return;
+    if (graph->precise.empty()) return;
     const auto any_precise = [&](const std::vector<int>& blobs) {
         return std::any_of(blobs.begin(), blobs.end(),
                            [&](int blob) { return graph->precise[(size_t)blob] != kNothing; });

@@ -2,14 +2,18 @@
 #ifndef QUOLL_PLAN_PRECISE_BLOBS_H
 #define QUOLL_PLAN_PRECISE_BLOBS_H
 
+#include "layer/common/enabled.h"
 #include "plan/net_graph.h"
 
 namespace quoll {
 
+// Without these there are no norms and no spectra: the smallest libraries need no passes for them.
+constexpr bool kHasPreciseBlobs = is_built("UnaryOp") || is_built("Log") || is_built("Power");
+
 // Half floats end at 6e-8: powers of a spectrum, variances, and what is added to keep them from 0,
 // are 0 as such, whose logarithm and quotient are infinite. What logarithms, roots and divisors are
-// made of stays f32, back to the squares in it. To be called before layers get their pipelines,
-// which then do without arithmetic on half floats.
+// made of stays f32, back to the squares in it, that of logarithms to the samples of the spectrum.
+// To be called before layers get their pipelines, which then do without half-float arithmetic.
 void find_precise_blobs(NetGraph* graph);
 // Behind that: built-in layers that make such blobs, or read one beside others, take f32.
 void widen_inputs_of_precise_blobs(NetGraph* graph);
