@@ -18,6 +18,7 @@
 #include "net/net_private.h"
 #include "net/unfused.h"
 #include "plan/custom_layer.h"
+#include "plan/precise_blobs.h"
 #include "quoll/backend.h"
 #include "quoll/datareader.h"
 #include "quoll/datawriter.h"
@@ -303,8 +304,8 @@ std::vector<Net::Private::SizesTold> Net::Private::infer_sizes(
 // Sizes that follow from those of Input layers, for the choices that layers make when they are
 // prepared. A hint counts only where nothing follows, and its reader can take such an input.
 void Net::Private::infer_missing_hints() {
-    std::vector<Shape> shapes(blobs.size()), hints;
-    for (const Blob& blob : blobs) hints.push_back(blob.shape.logical_shape());
+    std::vector<Shape> shapes(blobs.size()), hints(blobs.size());
+    for (size_t i = 0; i < blobs.size(); i++) hints[i] = blobs[i].shape.logical_shape();
     const std::vector<SizesTold> told = infer_sizes(&shapes, &hints);
     for (size_t i = 0; i < blobs.size(); i++)
         if (hints[i].dims && shapes[i].dims && !same_sizes(hints[i], shapes[i]))
@@ -456,7 +457,12 @@ int Net::Private::prepare_layers(const Option& opt) {
         infer_missing_hints();
         status = prepare_backends(opt);
     }
+    if constexpr (kHasPreciseBlobs) {
+        precise.clear();
+        if (status == kOk && opt.use_fp16_storage && backends.empty()) find_precise_blobs(this);
+    }
     if (status == kOk) status = create_pipelines(opt);
+    if constexpr (kHasPreciseBlobs) widen_inputs_of_precise_blobs(this);
     if (status == kOk) status = upload_custom_layers(opt);
     has_concats = !opt.use_reference_layers &&
                   std::any_of(layers.begin(), layers.end(),

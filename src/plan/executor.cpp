@@ -427,14 +427,18 @@ int Executor::take_inputs(const Step& step, int* batch, bool* without_values) {
     const Layer& layer = *graph_->layers[step.layer];
     layer_inputs_.resize(layer.bottoms.size());
     *without_values = false;
-    for (int id : layer.bottoms) *without_values |= lacks_values(layer, blobs[id].logical_shape());
     *batch = 1;
     const StepLayout& layout = step.sized.layout;
     const bool planned = layout.known && inputs_arrive(layer, layout);
+    if (!planned)
+        for (int id : layer.bottoms)
+            *without_values |= lacks_values(layer, blobs[id].logical_shape());
     for (size_t i = 0; i < layer_inputs_.size(); i++) {
         Mat& blob = blobs[layer.bottoms[i]];
-        layer_inputs_[i] = blob;
-        if (opt.lightmode && is_read_no_more(step, i)) blob.release();
+        if (opt.lightmode && is_read_no_more(step, i))
+            layer_inputs_[i] = static_cast<Mat&&>(blob);
+        else
+            layer_inputs_[i] = blob;
         QUOLL_RETURN_IF_ERROR(planned ? convert_as_planned(layout.inputs[i], &layer_inputs_[i])
                                       : convert_input(layer, &layer_inputs_[i], *without_values));
         *batch = std::max(*batch, layer_inputs_[i].n);
@@ -563,11 +567,8 @@ int Executor::forward(const Layer& layer, const PlanSegment::Step* sized, std::v
 
 // The outputs for a batch of no items: those of one item, none of them.
 int Executor::forward_no_items(const Layer& layer) {
-    std::vector<Shape> in, out;
-    for (const Mat& m : layer_inputs_) {
-        in.push_back(m.logical_shape());
-        in.back().n = 1;
-    }
+    std::vector<Shape> in = shapes_of(layer_inputs_), out;
+    for (Shape& s : in) s.n = 1;
     QUOLL_RETURN_IF_ERROR(layer.infer_empty_shapes(in, out));
     layer_outputs_.resize(out.size());
     for (size_t i = 0; i < out.size(); i++) {
@@ -644,7 +645,11 @@ int Executor::store_output(const Layer& layer, size_t i, Mat* m) {
         // What f16 cannot hold stays f32.
         if (!opt.use_fp16_storage || !has_overflown(*m, stored)) *m = stored;
     }
-    blobs[id] = *m;
+    // Who looks at outputs behind the layer finds them there.
+    if (observer || opt.check_finite)
+        blobs[id] = *m;
+    else
+        blobs[id] = static_cast<Mat&&>(*m);
     return kOk;
 }
 

@@ -21,13 +21,18 @@ struct NetGraph {
     std::vector<std::shared_ptr<Backend>> backends;
     // By layer, empty: none: its weights are a back end's alone, the host cannot run it.
     std::vector<char> off_host;
+    // By blob, empty: none: stays f32 where others are half floats (plan/precise_blobs.h).
+    std::vector<char> precise;
     Option loaded_opt;         // the options that create_pipeline saw
     bool has_concats = false;  // in their fast form
 
     // Whether what a layer made as f32 is kept in the storage type. What no layer reads is not: the
     // application would have it widened again, a language model's caches in each step. Other back
     // ends store what they make themselves.
-    bool is_narrowed(int blob) const { return !consumers[blob].empty() || !backends.empty(); }
+    bool is_narrowed(int blob) const {
+        if (!backends.empty()) return true;
+        return !consumers[blob].empty() && (precise.empty() || !precise[blob]);
+    }
     bool is_off_host(int layer) const { return !off_host.empty() && off_host[layer]; }
 };
 

@@ -143,20 +143,36 @@ Mat::Mat(Mat&& m)
     m.release();
 }
 
-Mat::~Mat() { release(); }
+// Of what is about to go, or to be overwritten: its fields stay.
+static void drop(const Mat& m) {
+    if (!m.refcount || !drop_reference(m.refcount)) return;
+    if (m.allocator)
+        m.allocator->fastFree(m.refcount);
+    else
+        fast_free(m.refcount);
+}
+
+static void copy_fields(const Mat& from, Mat* to) {
+    to->data = from.data, to->refcount = from.refcount, to->elemsize = from.elemsize;
+    to->elempack = from.elempack, to->allocator = from.allocator, to->dims = from.dims;
+    to->w = from.w, to->h = from.h, to->d = from.d, to->c = from.c, to->cstep = from.cstep;
+    to->n = from.n, to->nstep = from.nstep, to->dtype = from.dtype, to->untyped = from.untyped;
+}
+
+Mat::~Mat() { drop(*this); }
 
 Mat& Mat::operator=(const Mat& m) {
     if (this == &m) return *this;
-    Mat copy(m);
-    return *this = static_cast<Mat&&>(copy);
+    if (m.refcount) add_reference(m.refcount);
+    drop(*this);
+    copy_fields(m, this);
+    return *this;
 }
 
 Mat& Mat::operator=(Mat&& m) {
     if (this == &m) return *this;
-    release();
-    data = m.data, refcount = m.refcount, elemsize = m.elemsize, elempack = m.elempack;
-    allocator = m.allocator, dims = m.dims, w = m.w, h = m.h, d = m.d, c = m.c;
-    cstep = m.cstep, n = m.n, nstep = m.nstep, dtype = m.dtype, untyped = m.untyped;
+    drop(*this);
+    copy_fields(m, this);
     m.refcount = 0;
     m.release();
     return *this;
@@ -253,12 +269,7 @@ void Mat::addref() {
 }
 
 void Mat::release() {
-    if (refcount && drop_reference(refcount)) {
-        if (allocator)
-            allocator->fastFree(refcount);
-        else
-            fast_free(refcount);
-    }
+    drop(*this);
     data = 0, refcount = 0, elemsize = 0, elempack = 0;
     dims = 0, w = 0, h = 0, d = 0, c = 0, cstep = 0, n = 1, nstep = 0;
     dtype = DType::f32, untyped = false;
@@ -267,7 +278,7 @@ void Mat::release() {
 Shape Mat::logical_shape() const {
     Shape s;
     s.dims = dims, s.w = w, s.h = h, s.d = d, s.c = c, s.n = n, s.dtype = dtype;
-    if (dims >= 1 && dims <= 4) s.set_size(0, s.size(0) * elempack);
+    if (elempack != 1 && dims >= 1 && dims <= 4) s.set_size(0, s.size(0) * elempack);
     return s;
 }
 

@@ -142,6 +142,27 @@ def test_dequantize_linear_of_blocks(element, zeros, kind, tmp_path):
     assert gemm_terms(net) == [(bits * 100, int(zeros or not signed))]
 
 
+def test_blocks_behind_images(tmp_path):
+    """Rows that are the whole of an image: Flatten, Gemm, and what reads vectors."""
+    rng = np.random.default_rng(10)
+    q, scales = rng.integers(-128, 128, (7, 128)), (rng.random((7, 2)) * 0.1 + 0.01).astype(np.float32)
+    constants = [helper.make_tensor('q', TensorProto.INT8, q.shape, q.reshape(-1).tolist()),
+                 numpy_helper.from_array(scales, 's'), numpy_helper.from_array(np.arange(7, dtype=np.float32), 'b')]
+    nodes = [helper.make_node('MaxPool', ['x'], ['p'], kernel_shape=[2, 2], strides=[2, 2]),
+             helper.make_node('Flatten', ['p'], ['f']),
+             helper.make_node('DequantizeLinear', ['q', 's'], ['w'], axis=1, block_size=64),
+             helper.make_node('Gemm', ['f', 'w', 'b'], ['g'], transB=1), helper.make_node('Relu', ['g'], ['y'])]
+    for n in (1, 3):
+        save(nodes, [info('x', [n, 8, 8, 8])], [info('y', [n, 7])], constants, tmp_path / 'm.onnx')
+        net = convert(tmp_path / 'm.onnx', tmp_path)
+        x = rng.standard_normal((n, 8, 8, 8)).astype(np.float32)
+        rows = x.reshape(n, 8, 4, 2, 4, 2).max((3, 5)).reshape(n, 128)
+        want = np.maximum(rows @ (q * scales.repeat(64, 1)).T + np.arange(7), 0)
+        got = run(net, {'x': x}, ['y'], tmp_path)['y']
+        assert got.shape == want.shape and np.abs(got - want).max() <= 2e-4 * np.abs(want).max()
+        assert gemm_terms(net) == [(801, 0)]
+
+
 def test_blocks_of_other_sizes_become_floats(tmp_path):
     rng = np.random.default_rng(9)
     q, scales = rng.integers(-8, 8, (40, 6)), (rng.random((5, 6)) + 0.1).astype(np.float32)

@@ -29,7 +29,7 @@ Answer run(const std::string& layers, const std::vector<float>& x, bool fp16, bo
            bool reference = false) {
     int lines = 1, blobs = 1;
     for (char ch : layers) lines += ch == '\n', blobs += ch == '\n';
-    blobs += layers.compare(0, 5, "Split") == 0;
+    blobs += layers.compare(0, 5, "Split") == 0 || layers.compare(0, 5, "Slice") == 0;
     const std::string text = "7767517\n" + std::to_string(lines) + " " + std::to_string(blobs) +
                              "\nInput x 0 1 x\n" + layers;
     Net net;
@@ -84,6 +84,44 @@ TEST(finite, large_values_beside_small_ones) {
             std::vector<float>(1000, 200.f), true);
     ASSERT_EQ(1000u, quotient.values.size());
     for (float v : quotient.values) EXPECT_NEAR(1000.f, v, 1.f);
+}
+
+// Squares of 1e-4 and what is added to them are 0 as half floats. What is expected is computed in
+// double precision.
+TEST(finite, logarithms_of_small_squares) {
+    std::vector<float> x;
+    for (int i = 0; i < 40; i++) x.push_back(0.5f / (float)(1 << i % 14));
+    const std::string square = "Split s 1 2 x a b\nBinaryOp q 2 1 a b q 0=2\n";
+    const std::string power = "BinaryOp q 1 1 x q 0=6 1=1 2=2\n";
+    const std::string shift = "BinaryOp e 1 1 q e 0=0 1=1 2=1e-10\n";
+    for (const std::string& first : {square, power, std::string("UnaryOp q 1 1 x q 0=4\n")})
+        for (const char* log : {"UnaryOp l 1 1 e out 0=8\n", "Log l 1 1 e out\n"}) {
+            const Answer narrow = run(first + shift + log, x, true);
+            ASSERT_EQ(x.size(), narrow.values.size()) << first << log;
+            for (size_t i = 0; i < x.size(); i++)
+                EXPECT_NEAR(std::log((double)x[i] * x[i] + 1e-10), narrow.values[i], 0.01) << i;
+        }
+}
+
+// Rows of 0 are divided by the least norm that there is to be.
+TEST(finite, quotients_by_small_norms) {
+    const std::string norm =
+        "Split s 1 2 x a b\nReduction n 1 1 a n 0=8 1=1 4=1\n"
+        "Clip c 1 1 n c 0=1e-12 1=3e38\nBinaryOp d 2 1 b c out 0=3\n";
+    for (float v : run(norm, std::vector<float>(8, 0.f), true).values) EXPECT_EQ(0.f, v);
+    for (float v : run(norm, std::vector<float>(8, 1e-4f), true).values)
+        EXPECT_NEAR(std::sqrt(1 / 8.), v, 1e-3);
+}
+
+// The difference of two samples that are equal as half floats.
+TEST(finite, logarithms_of_differences) {
+    const std::vector<float> x = {1.f + 1 / 4096.f, 1.f + 1 / 8192.f};
+    const std::string text =
+        "Slice s 1 2 x a b -23300=2,1,1 1=0\nBinaryOp d 2 1 a b d 0=1\n"
+        "UnaryOp l 1 1 d out 0=8\n";
+    const Answer narrow = run(text, x, true);
+    ASSERT_EQ(1u, narrow.values.size());
+    EXPECT_NEAR(std::log(1 / 8192.), narrow.values[0], 0.01);
 }
 
 TEST(finite, names_the_layer) {

@@ -369,11 +369,12 @@ void conv(const Converted& t) {
     t.c.count("int8: Conv");
 }
 
-// A product with weights of few bits, in place of the last layer.
+// A product with weights of few bits, in place of the last layer. Gemm makes rows: those of items
+// that are vectors become such again.
 void block_rows(const Converted& t, const BlockWeight& weight) {
     ModelLayer before;
     if (weight.columns == (t.op.attr("transB", 0) != 0) || t.op.attr_float("alpha", 1.f) != 1.f ||
-        t.y->form.groups.size() != 2 || !t.last_layer<InnerProduct>(&before))
+        t.y->form.groups.size() > 2 || !t.last_layer<InnerProduct>(&before))
         return;
     ModelLayer layer;
     layer.type = "Gemm", layer.name = before.name;
@@ -382,6 +383,13 @@ void block_rows(const Converted& t, const BlockWeight& weight) {
     set_block_product(&layer, weight, bias ? &bias->data : nullptr);
     t.c.model.layers.back() = layer;
     t.c.count("weights in blocks of few bits");
+    if (t.y->form.groups.size() == 2) return;
+    const std::string y = before.outputs[0];
+    ModelLayer& vector = t.c.emit("Reshape", {y}, y + "_row");
+    const std::string row = vector.outputs[0];
+    vector.set("w", (int)weight.rows);
+    vector.inputs[0] = row, vector.outputs[0] = y;
+    t.c.model.layers[t.c.model.layers.size() - 2].outputs[0] = row;
 }
 
 void product(const Converted& t) {

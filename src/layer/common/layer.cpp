@@ -117,8 +117,7 @@ int infer_batch_shapes(const Layer& layer, std::vector<Shape> in, bool without_v
 
 int Layer::forward_empty(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                          const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottom_blobs) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottom_blobs), out;
     QUOLL_RETURN_IF_ERROR(infer_empty_shapes(in, out));
     for (const Shape& shape : out)
         if (shape.dims == 0 || shape.total() != 0) return fail("an input has no values");

@@ -268,8 +268,8 @@ int same_shapes(const Layer&, const std::vector<Shape>& in, std::vector<Shape>& 
 }
 
 std::vector<Shape> shapes_of(const std::vector<Mat>& blobs) {
-    std::vector<Shape> shapes;
-    for (const Mat& m : blobs) shapes.push_back(m.logical_shape());
+    std::vector<Shape> shapes(blobs.size());
+    for (size_t i = 0; i < blobs.size(); i++) shapes[i] = blobs[i].logical_shape();
     return shapes;
 }
 

@@ -56,8 +56,7 @@ int create_tensors(const Layer& layer, const std::vector<Mat>& bottoms, std::vec
 
 int fill_without_terms(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                        float value, const Option& opt) {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), out;
     QUOLL_RETURN_IF_ERROR(layer.infer_empty_shapes(in, out));
     tops.resize(out.size());
     for (size_t i = 0; i < out.size(); i++) {
