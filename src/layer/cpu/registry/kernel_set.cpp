@@ -136,6 +136,7 @@ bool take_transforms(KernelSlot input_slot, KernelSlot output_slot, const Machin
     return input || output;
 }
 
+#if !defined(QUOLL_NO_INT8)
 // Tiles of int8 products by hand for panels of so many values of k side by side, if there are such
 // of full panels. A single-vector one that is not there stays as it is. False if there are none.
 bool take_int8_tiles(KernelSlot slot, const Machine& machine, int k, Int8Kernels* int8) {
@@ -191,6 +192,7 @@ void take_int8(const Machine& machine, Selected* s) {
     const bool tiles = take_int8_tiles(KernelSlot::int8_tile, machine, s->int8.k_group, &s->int8);
     if (take_window_rows(machine, &s->int8) || tiles || bytes) s->set.int8 = &s->int8;
 }
+#endif
 
 GemmKernels f16_gemm(const GemmKernels& gemm, const F16Kernels& f16) {
     GemmKernels pairs = gemm;
@@ -270,7 +272,9 @@ Selected* select(const Machine& machine) {
     take(&s->set.split1, KernelSlot::split1, level, machine);
     take(&s->set.sliced, KernelSlot::sliced, level, machine);
     take(&s->set.int8_units, KernelSlot::int8_units, level, machine);
+#if !defined(QUOLL_NO_INT8)
     if (s->set.int8) take_int8(machine, s);
+#endif
     const KernelRow* const narrow = best_row(KernelSlot::narrow_bf16, machine);
     if (narrow && s->set.cast) {
         s->cast = *s->set.cast;
