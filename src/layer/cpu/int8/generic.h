@@ -471,9 +471,11 @@ QUOLL_INLINE void winograd_points(const Int8WinogradInput& t, const int16_t* in,
     });
 }
 
-// Winograd's algorithm asks only kernels of two values a k-group.
+// Winograd's algorithm asks only vectors of two values a k-group.
+constexpr bool kHasWinograd = kWordK == 2 && s::kLanes >= 4;
+
 void winograd_input(const Int8WinogradInput& t) {
-    if constexpr (kWordK == 2) {
+    if constexpr (kHasWinograd) {
         constexpr size_t N = s::native_lanes<int16_t>();
         for (int i = 0; i < t.tiles; i++) {
             const int16_t* in = t.in + 4 * i * t.in_pixel;
@@ -517,7 +519,7 @@ QUOLL_INLINE void winograd_tile(const int32_t* sums, size_t n, size_t width, int
 }
 
 void winograd_output(const int32_t* sums, size_t n, size_t width, int32_t* out) {
-    if constexpr (kWordK == 2) {
+    if constexpr (kHasWinograd) {
         for (size_t first = 0; first < n; first += width, out += 4 * width)
             for (size_t i = 0; i < width; i += s::kLanes)
                 winograd_tile(sums + first + i, n, width, out + i);
