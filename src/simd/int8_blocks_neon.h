@@ -63,6 +63,29 @@ QUOLL_INLINE int copy_blocks(const Input& t, int channel, const int8_t* src, E* 
     return 1;
 }
 
+// Rows of four values at `part` to planes, at c + columns[i] for each of `count`: as many rows as
+// go by registers of a plane, whose number it returns.
+template <class T>
+QUOLL_INLINE int store_planes(const T* part, T* c, const ptrdiff_t* columns, size_t count,
+                              int rows) {
+    constexpr int kRows = 16 / sizeof(T);
+    int m = 0;
+    for (; m + kRows <= rows; m += kRows, part += 4 * kRows, c += kRows) {
+        const auto store = [&](const auto& planes, auto store_plane) QUOLL_INLINE_LAMBDA {
+            store_plane(c + columns[0], planes.val[0]);
+            if (count > 1) store_plane(c + columns[1], planes.val[1]);
+            if (count > 2) store_plane(c + columns[2], planes.val[2]);
+            if (count > 3) store_plane(c + columns[3], planes.val[3]);
+        };
+        if constexpr (sizeof(T) == 1) {
+            store(vld4q_s8(part), [](int8_t* to, int8x16_t x) { vst1q_s8(to, x); });
+        } else {
+            store(vld4q_f32(part), [](float* to, float32x4_t x) { vst1q_f32(to, x); });
+        }
+    }
+    return m;
+}
+
 #if defined(__aarch64__)
 // Rows of one register, four at a time, as bytes between low and high, which hold 0: rounding keeps
 // the order of values, so that bytes can be limited instead of floats; NaN is 0 there too.
@@ -77,6 +100,58 @@ QUOLL_INLINE int store_limited_rows(float low, float high, int rows, Out* c, Row
         simd::store_limited_bytes(x, least, most, c);
     }
     return m;
+}
+
+// Four vectors, `step` floats apart, times `scale` as bytes.
+QUOLL_INLINE int8x16_t rounded_bytes(const float* p, ptrdiff_t step, float scale) {
+    using V = simd::vecf<4>;
+    const V factor = V::set(scale);
+    const V x[4] = {V::load(p) * factor, V::load(p + step) * factor, V::load(p + 2 * step) * factor,
+                    V::load(p + 3 * step) * factor};
+    int8_t bytes[16];
+    simd::store_limited_bytes(x, vdupq_n_s8(-127), vdupq_n_s8(127), bytes);
+    return vld1q_s8(bytes);
+}
+
+QUOLL_INLINE int8x16_t sixteen_bytes(const float* p, float scale) {
+    return rounded_bytes(p, 4, scale);
+}
+QUOLL_INLINE int8x16_t sixteen_bytes(const int8_t* p, float) { return vld1q_s8(p); }
+
+// The words of a register to dst, `step` bytes apart.
+QUOLL_INLINE void store_words(int8x16_t words, uint8_t* dst, ptrdiff_t step) {
+    const int32x4_t x = vreinterpretq_s32_s8(words);
+    vst1q_lane_s32((int32_t*)dst, x, 0);
+    vst1q_lane_s32((int32_t*)(dst + step), x, 1);
+    vst1q_lane_s32((int32_t*)(dst + 2 * step), x, 2);
+    vst1q_lane_s32((int32_t*)(dst + 3 * step), x, 3);
+}
+
+// A block of four channels as bytes: as many pixels as go by fours, whose number it returns.
+template <class Input>
+QUOLL_INLINE size_t round_block(const Input& t, const float* src, uint8_t* dst) {
+    size_t p = 0;
+    for (; p + 4 <= t.pixels; p += 4, src += 4 * t.src_pixel, dst += 4 * t.dst_pixel)
+        store_words(rounded_bytes(src, t.src_pixel, t.scale), dst, t.dst_pixel);
+    return p;
+}
+
+// Four planes from src on, of which `count` exist, as k-groups of bytes; likewise by sixteens.
+template <class Input, class T>
+QUOLL_INLINE size_t join_planes(const Input& t, const T* src, int count, uint8_t* dst) {
+    size_t p = 0;
+    for (; t.src_pixel == 1 && p + 16 <= t.pixels; p += 16, src += 16, dst += 16 * t.dst_pixel) {
+        int8x16_t plane[4] = {};
+        for (int i = 0; i < 4 && i < count; i++)
+            plane[i] = sixteen_bytes(src + i * t.src_block, t.scale);
+        const int8x16x2_t a = vzipq_s8(plane[0], plane[2]), b = vzipq_s8(plane[1], plane[3]);
+        for (int i = 0; i < 2; i++) {
+            const int8x16x2_t words = vzipq_s8(a.val[i], b.val[i]);
+            store_words(words.val[0], dst + 8 * i * t.dst_pixel, t.dst_pixel);
+            store_words(words.val[1], dst + (8 * i + 4) * t.dst_pixel, t.dst_pixel);
+        }
+    }
+    return p;
 }
 #endif
 

@@ -3,12 +3,14 @@
 #include <math.h>
 #include <string.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
 #include "guarded.h"
 #include "layer/common/affine8.h"
 #include "layer/cpu/int8/int8.h"
+#include "layer/cpu/int8/int8_product.h"
 #include "layer/cpu/int8/int8_winograd.h"
 #include "layer/cpu/registry/kernel_rows.h"
 #include "quoll/mat.h"
@@ -31,7 +33,10 @@ void for_all(F f) {
         KernelSlot::int8, host_cpu_features(),
         [&](const KernelRow&, const Int8Kernels& kernels) { check(kernels); });
     // With tiles by hand.
-    for (Isa isa : available_isas()) check(*kernel_set(isa).int8);
+    for (Isa isa : available_isas()) {
+        check(*kernel_set(isa).int8);
+        if (kernel_set(isa).int8->bytes) check(*kernel_set(isa).int8->bytes);
+    }
     check(*host_kernel_set().int8);
     if (host_kernel_set().int8_pairs) check(*host_kernel_set().int8_pairs);
 }
@@ -67,9 +72,11 @@ void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vector
     Guarded<int32_t> init(columns, at_end), sums(rows * columns, at_end);
     std::vector<int64_t> want(rows * columns, 0);
     std::vector<std::vector<int>> x(a.size()), w(b.size());
-    for (auto* values : {&x, &w})
-        for (auto& k_group_bits : *values)
-            for (int e = 0; e < kernels.k_group; e++) k_group_bits.push_back(value());
+    for (auto& k_group_bits : x)
+        for (int e = 0; e < kernels.k_group; e++) k_group_bits.push_back(value());
+    for (auto& k_group_bits : w)
+        for (int e = 0; e < kernels.k_group; e++)
+            k_group_bits.push_back(std::max(value(), kernels.least_weight));
     for (size_t i = 0; i < a.size(); i++) a[i] = word_of(kernels, x[i], true);
     for (size_t i = 0; i < b.size(); i++) {
         const size_t k = i / columns, n = i % columns;
@@ -193,6 +200,15 @@ TEST(Int8Kernels, tiles_are_exact) {
     });
 }
 
+TEST(Int8Kernels, take_weights_of_minus_128) {
+    Mat weights(3, (size_t)1u);
+    signed char* const w = weights;
+    w[0] = 127, w[1] = -127, w[2] = 5;
+    EXPECT_LE(int8_product_kernels(weights).least_weight, -127);
+    w[2] = -128;
+    EXPECT_EQ(int8_product_kernels(weights).least_weight, -128);
+}
+
 TEST(Int8Kernels, inputs_are_rounded_and_laid_out) {
     const int packs[] = {1, 4, 8, 16};
     for_all([&](const Int8Kernels& kernels) {
@@ -241,7 +257,7 @@ struct StoreCase {
 void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, size_t run,
                  float top_scale, bool adds) {
     const size_t lanes = kernels.lanes, width = (used + lanes - 1) / lanes * lanes;
-    const int rows = 5, top_zero = t.affine ? -17 : 0;
+    const int rows = run == 1 && !adds ? 17 : 5, top_zero = t.affine ? -17 : 0;
     const float low = -60.f, high = 90.f;
     Guarded<float> in(rows * width), scale(width), bias(width);
     std::vector<float> values = samples(in.size());
@@ -388,7 +404,8 @@ void check_windows(const Int8Kernels& kernels, int pack, int kernel_h, int kerne
 TEST(Int8Kernels, windows_of_single_channels_are_exact) {
     for_all([](const Int8Kernels& kernels) {
         for (int pack : {1, 4, 8, 16}) {
-            if (pack > kernels.lanes || (pack == 1 && kernels.lanes > 1)) continue;
+            if (pack > kernels.lanes || (pack == 1 && kernels.lanes > 1) || !kernels.windows)
+                continue;
             for (int kernel : {1, 2, 3, 5, 7}) {
                 for (int stride : {1, 2, 3}) {
                     for (int count : {1, 3, 4, 7, 8, 9, 21}) {
@@ -472,7 +489,7 @@ TEST(Int8Kernels, winograd_transforms) {
     const int a[4][6] = {
         {1, 1, 1, 1, 8, 0}, {0, 1, -1, 2, -4, 0}, {0, 1, 1, 4, 2, 0}, {0, 1, -1, 8, -1, 1}};
     for_all([&](const Int8Kernels& kernels) {
-        if (kernels.k_group != 2) return;
+        if (kernels.k_group != 2 || kernels.lanes < 4) return;
         for (int channels : {1, 4, 8, 20, 32}) {
             for (int tiles : {1, 3, 8}) {
                 const int pixel = channels + 3, row = (4 * tiles + 2) * pixel + 1;

@@ -153,6 +153,15 @@ TEST(KernelSet, has_the_parts_of_rows) {
             EXPECT_EQ((KernelPart)tiles[row.rows - 1], row.part) << row.name;
             continue;
         }
+        if (row.slot == KernelSlot::int8_byte_tile) {
+            ASSERT_TRUE(set.int8->bytes) << row.name;
+            const Int8Kernels& bytes = *set.int8->bytes;
+            EXPECT_EQ(bytes.k_group, row.k) << row.name;
+            EXPECT_GE(bytes.max_rows, row.rows) << row.name;
+            const auto& tiles = row.columns == bytes.lanes ? bytes.tile_single : bytes.tile;
+            EXPECT_EQ((KernelPart)tiles[row.rows - 1], row.part) << row.name;
+            continue;
+        }
         const auto& windows = set.int8->window_rows;
         const KernelPart part =
             row.slot == KernelSlot::int8_windows_3x3   ? (KernelPart)windows[0][row.k - 1]

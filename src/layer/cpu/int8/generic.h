@@ -169,6 +169,9 @@ QUOLL_INLINE void for_steps(size_t n, F f) {
 }
 
 void round_s8(const float* in, size_t n, float scale, int8_t* out) {
+#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+    for (; n >= 16; n -= 16, in += 16, out += 16) vst1q_s8(out, rounded_bytes(in, 4, scale));
+#endif
     for_steps(n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
         using V = s::vecf<decltype(lanes)::value>;
         s::store_low_bytes(round_limited(V::load(in + i) * V::set(scale)), out + i);
@@ -262,9 +265,9 @@ QUOLL_INLINE s::veci<N> load_whole(const int8_t* p, s::vecf<N>) {
     return s::load_s8<N>(p);
 }
 
-template <size_t N>
-QUOLL_INLINE void store_elements(s::veci<N> x, Element* p) {
-    if constexpr (s::kHasDotOfFour) {
+template <size_t N, class E>
+QUOLL_INLINE void store_elements(s::veci<N> x, E* p) {
+    if constexpr (sizeof(E) == 1) {
         s::store_low_bytes(x + s::veci<N>::set(kOffset), p);
     } else {
         s::store_small<int16_t>(x, p);
@@ -272,9 +275,9 @@ QUOLL_INLINE void store_elements(s::veci<N> x, Element* p) {
 }
 
 // N values as elements.
-template <size_t N, class T>
-QUOLL_INLINE void copy_elements(const T* from, s::vecf<N> scale, Element* to) {
-    if constexpr (s::kHasDotOfFour && sizeof(T) == 1) {
+template <size_t N, class T, class E>
+QUOLL_INLINE void copy_elements(const T* from, s::vecf<N> scale, E* to) {
+    if constexpr (sizeof(E) == 1 && sizeof(T) == 1) {
         using B = s::vec<uint8_t, N>;
         (B::load((const uint8_t*)from) ^ B::set(kOffset)).store(to);
     } else {
@@ -282,17 +285,21 @@ QUOLL_INLINE void copy_elements(const T* from, s::vecf<N> scale, Element* to) {
     }
 }
 
-template <class T, size_t pack>
+template <class T, size_t pack, class E = Element>
 void input_packed(const Int8Input& t) {
     const auto scale = s::vecf<pack>::set(t.scale);
     const T* src = (const T*)t.src;
     int together = 1;  // blocks
     for (int c = 0; c < t.channels; c += together * (int)pack) {
-        Element* dst = (Element*)t.dst + c / t.dst_pack * t.dst_block + c % t.dst_pack;
+        E* dst = (E*)t.dst + c / t.dst_pack * t.dst_block + c % t.dst_pack;
         size_t done = 0;
         together = 1;
 #if HWY_TARGET == HWY_NEON
         if constexpr (sizeof(T) == 1 && pack == 4) together = copy_blocks(t, c, src, dst, &done);
+#if defined(__aarch64__)
+        if constexpr (sizeof(T) == 4 && pack == 4 && sizeof(E) == 1)
+            done = round_block(t, src, dst);
+#endif
 #endif
         for (int b = 0; b < together; b++, src += t.src_block, dst += pack)
             for (size_t p = done; p < t.pixels; p++)
@@ -302,13 +309,13 @@ void input_packed(const Int8Input& t) {
 }
 
 // The k-groups of N pixels from neighbouring channels, `count` of which exist.
-template <class T, size_t N>
+template <class T, size_t N, class E>
 QUOLL_INLINE s::veci<N> planar_k_groups(const Int8Input& t, const T* src, int count, size_t pixel) {
     using I = s::veci<N>;
-    constexpr int bits = 32 / (int)kWordK;
+    constexpr int bits = 8 * (int)sizeof(E);
     const auto scale = s::vecf<N>::set(t.scale);
     I k_group_bits = I::zero();
-    s::unroll<kWordK>([&](auto e) QUOLL_INLINE_LAMBDA {
+    s::unroll<4 / sizeof(E)>([&](auto e) QUOLL_INLINE_LAMBDA {
         I x = I::zero();
         if ((int)e() < count) {
             const T* from = src + (ptrdiff_t)e() * t.src_block;
@@ -321,28 +328,33 @@ QUOLL_INLINE s::veci<N> planar_k_groups(const Int8Input& t, const T* src, int co
                 x = load_whole<N>(gathered, scale);
             }
         }
-        x = (x + I::set(kOffset)) & I::set(s::kHasDotOfFour ? 0xff : 0xffff);
+        x = (x + I::set(kOffset)) & I::set(sizeof(E) == 1 ? 0xff : 0xffff);
         k_group_bits = k_group_bits | x.template shift_left<(int)e() * bits>();
     });
     return k_group_bits;
 }
 
-template <class T>
+template <class T, class E = Element>
 void input_planar(const Int8Input& t) {
-    for (int c = 0; c < t.channels; c += (int)kWordK) {
+    for (int c = 0; c < t.channels; c += 4 / (int)sizeof(E)) {
         const T* src = (const T*)t.src + c * t.src_block;
-        char* dst = (char*)((Element*)t.dst + c / t.dst_pack * t.dst_block + c % t.dst_pack);
-        const ptrdiff_t step = t.dst_pixel * (ptrdiff_t)sizeof(Element);
+        char* dst = (char*)((E*)t.dst + c / t.dst_pack * t.dst_block + c % t.dst_pack);
+        const ptrdiff_t step = t.dst_pixel * (ptrdiff_t)sizeof(E);
         const int count = t.channels - c;
-        for_steps(t.pixels, [&](auto lanes, size_t p) QUOLL_INLINE_LAMBDA {
+        size_t done = 0;
+#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+        if constexpr (sizeof(E) == 1) done = join_planes(t, src, count, (uint8_t*)dst);
+#endif
+        for_steps(t.pixels - done, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
+            const size_t p = done + i;
             constexpr size_t N = decltype(lanes)::value;
             alignas(64) int32_t k_groups[N];
-            planar_k_groups<T, N>(t, src, count, p).store(k_groups);
+            planar_k_groups<T, N, E>(t, src, count, p).store(k_groups);
             if (step == (ptrdiff_t)sizeof(int32_t)) {
                 memcpy(dst + p * sizeof(int32_t), k_groups, sizeof(k_groups));
             } else {
-                for (size_t i = 0; i < N; i++)
-                    memcpy(dst + (ptrdiff_t)(p + i) * step, &k_groups[i], sizeof(int32_t));
+                for (size_t l = 0; l < N; l++)
+                    memcpy(dst + (ptrdiff_t)(p + l) * step, &k_groups[l], sizeof(int32_t));
             }
         });
     }
@@ -445,20 +457,25 @@ QUOLL_INLINE void winograd_points(const Int8WinogradInput& t, const int16_t* in,
     V columns[6][6];  // [x][y]: B^T d
     s::unroll<6>([&](auto x) QUOLL_INLINE_LAMBDA {
         V d[6];
+#pragma GCC unroll 6
         for (int y = 0; y < 6; y++) d[y] = V::load(in + x() * t.in_pixel + y * t.in_row);
         winograd_window(d, columns[x]);
     });
     s::unroll<6>([&](auto y) QUOLL_INLINE_LAMBDA {
         V d[6], points[6];
+#pragma GCC unroll 6
         for (int x = 0; x < 6; x++) d[x] = columns[x][y];
         winograd_window(d, points);
+#pragma GCC unroll 6
         for (int x = 0; x < 6; x++) points[x].store(out + (6 * y() + x) * t.out_point);
     });
 }
 
-// Winograd's algorithm asks only kernels of two values a k-group.
+// Winograd's algorithm asks only vectors of two values a k-group.
+constexpr bool kHasWinograd = kWordK == 2 && s::kLanes >= 4;
+
 void winograd_input(const Int8WinogradInput& t) {
-    if constexpr (kWordK == 2) {
+    if constexpr (kHasWinograd) {
         constexpr size_t N = s::native_lanes<int16_t>();
         for (int i = 0; i < t.tiles; i++) {
             const int16_t* in = t.in + 4 * i * t.in_pixel;
@@ -485,21 +502,24 @@ QUOLL_INLINE void winograd_tile(const int32_t* sums, size_t n, size_t width, int
     I columns[6][4];  // [x][y]: A^T m
     s::unroll<6>([&](auto x) QUOLL_INLINE_LAMBDA {
         I m[6];
+#pragma GCC unroll 6
         for (size_t y = 0; y < 6; y++) m[y] = I::load(sums + (6 * y + x()) * n);
         winograd_outputs(m, columns[x]);
     });
     const I inverse = I::set((int32_t)kInverseOf225);
     s::unroll<4>([&](auto y) QUOLL_INLINE_LAMBDA {
         I m[6], r[4];
+#pragma GCC unroll 6
         for (int x = 0; x < 6; x++) m[x] = columns[x][y];
         winograd_outputs(m, r);
+#pragma GCC unroll 6
         for (size_t x = 0; x < 4; x++)
             (r[x] * inverse).template shift_right<2>().store(out + y() * 4 * n + x * width);
     });
 }
 
 void winograd_output(const int32_t* sums, size_t n, size_t width, int32_t* out) {
-    if constexpr (kWordK == 2) {
+    if constexpr (kHasWinograd) {
         for (size_t first = 0; first < n; first += width, out += 4 * width)
             for (size_t i = 0; i < width; i += s::kLanes)
                 winograd_tile(sums + first + i, n, width, out + i);
@@ -532,6 +552,14 @@ QUOLL_INLINE void move_runs(T* part, T* c, ptrdiff_t c_row, const ptrdiff_t* col
 template <bool out, class T>
 void move_columns(T* part, T* c, ptrdiff_t c_row, const ptrdiff_t* columns, size_t count, int rows,
                   size_t run) {
+#if HWY_TARGET == HWY_NEON
+    if constexpr (out) {
+        if (run == 1 && c_row == 1) {
+            const int done = store_planes(part, c, columns, count, rows);
+            part += done * s::kLanes, c += done, rows -= done;
+        }
+    }
+#endif
     if constexpr (s::kLanes >= 8)
         if (run == s::kLanes / 2)
             return move_runs<s::kLanes / 2, out>(part, c, c_row, columns, count, rows);

@@ -225,14 +225,19 @@ enum { kBlockRows = 4 };
 struct Int8Kernels {
     const char* name;
     int lanes;
-    int vectors;    // of a full panel; a single-vector one has a single vector
-    int max_rows;   // tiles with 1 to max_rows rows exist
-    int k_group;    // values of a k-group, 4 or 2; an element of A has 4 / k_group bytes
-    int offset;     // added to activations
-    int byte_rows;  // that block_bytes takes at once
+    int vectors;       // of a full panel; a single-vector one has a single vector
+    int max_rows;      // tiles with 1 to max_rows rows exist
+    int k_group;       // values of a k-group, 4 or 2; an element of A has 4 / k_group bytes
+    int offset;        // added to activations
+    int least_weight;  // that tiles take: -128 or -127
+    int byte_rows;     // that block_bytes takes at once
     // Tiles take the panel's k-groups in pairs: 2 i and 2 i + 1 of a column are neighbours,
     // [k-groups / 2][width][2]; blocks begin with an even one and have an even number.
     bool pairs;
+    // Beside tiles of 16-bit values: the same with tiles of bytes, which add two products up in 16
+    // bits, or null; and the inputs of these, k-groups of four.
+    const Int8Kernels* bytes;
+    Int8InputKernel bytes_f32[4], bytes_s8[4];
     // By hand, where there are such: of 3x3 and of 5x5 taps, one and two pixels apart.
     Int8WindowRowsKernel window_rows[2][2];
 #define QUOLL_INT8_TILES(name, vectors) Int8TileKernel name[kGemmMaxRows];  // [rows - 1]

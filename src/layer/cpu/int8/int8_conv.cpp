@@ -79,8 +79,10 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     weights_.clear();
     if (!int8_sums_fit(s.weight_data_int8, s.num_output, s.int8_affine != 0)) return kOk;
     const KernelSet& kernels = host_kernel_set();
-    kernels_ = &int8_product_kernels();
-    units_ = host_kernel_set().int8_units;
+    const bool winograd = !kernels.int8_units && Int8Winograd::is_supported(*kernels.int8, s) &&
+                          winograd_pays(layer, s);
+    kernels_ = winograd ? kernels.int8 : &int8_product_kernels(s.weight_data_int8);
+    units_ = kernels.int8_units;
     const int taps = s.maxk();
     in_channels_ = s.weight_data_size / taps / s.num_output;
     out_channels_ = s.num_output / s.group;
@@ -121,7 +123,7 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
         }
     }
     winograd_ = Int8Winograd();
-    if (!units_ && Int8Winograd::is_supported(*kernels_, s) && winograd_pays(layer, s)) {
+    if (winograd) {
         if (winograd_.create(*kernels_, s, in_channels_, blocks_ * block_) != kOk) {
             layer.fail("out of memory for %d int8 weights", s.weight_data_size);
             return kOutOfMemory;

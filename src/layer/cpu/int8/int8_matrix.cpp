@@ -48,8 +48,8 @@ int Int8Matrix::create(const Layer& layer, const Mat& weights, int outputs, floa
         scales[p] =
             dequantize_scale(input_scale, weight_scales[(int64_t)p * weight_scales.w / outputs]);
     created_ =
-        weights_.create(int8_product_kernels(), weights, inputs_, order, outputs, scales.data(),
-                        bias.empty() ? nullptr : (const float*)bias, zero) == kOk;
+        weights_.create(int8_product_kernels(weights), weights, inputs_, order, outputs,
+                        scales.data(), bias.empty() ? nullptr : (const float*)bias, zero) == kOk;
     if (created_) return kOk;
     layer.fail("out of memory for %d int8 weights", weights.w);
     return kOutOfMemory;

@@ -8,9 +8,13 @@
 
 namespace quoll {
 
-const Int8Kernels& int8_product_kernels() {
+const Int8Kernels& int8_product_kernels(const Mat& weights) {
     const KernelSet& set = host_kernel_set();
-    return set.int8_pairs ? *set.int8_pairs : *set.int8;
+    const Int8Kernels& kernels = set.int8_pairs ? *set.int8_pairs : *set.int8;
+    if (!kernels.bytes) return kernels;
+    const signed char* const w = weights;
+    const int least = w == nullptr ? 0 : *std::min_element(w, w + weights.w);
+    return least < kernels.bytes->least_weight ? kernels : *kernels.bytes;
 }
 
 bool int8_sums_fit(const Mat& weights, int outputs, bool affine) {
@@ -181,22 +185,27 @@ void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
     const size_t full = (size_t)w.kernels().lanes * w.kernels().vectors;
     const size_t row = full * sizeof(int32_t);
     const bool fetches = is_fetched(w.columns() * w.k_groups() * sizeof(int32_t));
-    for (size_t i = first; i < last;) {
-        GemmRows together = g.rows[i];
+    const size_t width = panel.width();
+    const GemmRows* const end = g.rows + last;
+    for (const GemmRows* rows = g.rows + first; rows < end;) {
+        GemmRows together = *rows;
         together.rows = 0;
+        tile.sums = sums;
+        ptrdiff_t next = together.c;
         do {
-            const GemmRows& rows = g.rows[i++];
-            tile.a = g.a + rows.a;
-            tile.a_row = rows.a_row;
+            const int count = rows->rows;
+            tile.a = g.a + rows->a;
+            tile.a_row = rows->a_row;
             if (fetches)
                 tile.fetch = fetch_part(panel.b() + full * w.k_groups(), w.k_groups(), row,
-                                        i - 1 - first, last - first);
-            tile.sums = sums + together.rows * panel.width();
-            panel.tile(rows.rows)(tile);
-            together.rows += rows.rows;
-        } while (i < last && together.rows + g.rows[i].rows <= kRowsTogether &&
-                 g.rows[i].c == together.c + together.rows * together.c_row &&
-                 g.rows[i].c_row == together.c_row);
+                                        rows - g.rows - first, last - first);
+            panel.tile(count)(tile);
+            tile.sums += count * width;
+            together.rows += count;
+            next += count * together.c_row;
+            rows++;
+        } while (rows < end && together.rows + rows->rows <= kRowsTogether && rows->c == next &&
+                 rows->c_row == together.c_row);
         panel.finish(together, sums);
     }
 }

@@ -8,8 +8,8 @@
 
 namespace quoll {
 
-// Those for products of constant weights on this machine.
-const Int8Kernels& int8_product_kernels();
+// Those for products by these s8 weights on this machine.
+const Int8Kernels& int8_product_kernels(const Mat& weights);
 
 // Whether the sum over an equal share of the s8 weights for each of `outputs` stays within an int32
 // whatever the s8 inputs are, less their zero point if `affine`.

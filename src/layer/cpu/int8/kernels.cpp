@@ -8,10 +8,19 @@ namespace quoll {
 #define QUOLL_INT8_TEXT_1(name) #name
 #define QUOLL_INT8_TEXT(name) QUOLL_INT8_TEXT_1(name)
 
+// The inputs of Int8Kernels::bytes.
+#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+#define QUOLL_INT8_BYTES(type)                                           \
+    {&input_planar<type, uint8_t>, &input_packed<type, 4, uint8_t>,      \
+     &input_packed<type, 8, uint8_t>, &input_packed<type, 16, uint8_t>}
+#else
+#define QUOLL_INT8_BYTES(type) {}
+#endif
+
 extern const Int8Kernels QUOLL_ISA_TABLE(int8_kernels);
 const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
-    QUOLL_INT8_TEXT(QUOLL_ISA_NAME), s::kLanes, kTileVectors, kTileRows, kWordK, kOffset,
-    kByteRows, false, {},
+    QUOLL_INT8_TEXT(QUOLL_ISA_NAME), s::kLanes, kTileVectors, kTileRows, kWordK, kOffset, -128,
+    kByteRows, false, nullptr, QUOLL_INT8_BYTES(float), QUOLL_INT8_BYTES(int8_t), {},
 #define QUOLL_INT8_TILES(name, vectors)                                                     \
     {tile_or_null<vectors, 1>(),  tile_or_null<vectors, 2>(),  tile_or_null<vectors, 3>(),  \
      tile_or_null<vectors, 4>(),  tile_or_null<vectors, 5>(),  tile_or_null<vectors, 6>(),  \

@@ -70,7 +70,7 @@ private:
 
     static int multiply_int8(const RoundedMatrix& m, const float* x, int count, float* out,
                              signed char* scratch, const Option& opt) {
-        const Int8Kernels& kernels = int8_product_kernels();
+        const Int8Kernels& kernels = *host_kernel_set().int8;
         const Shape size(m.columns, count, DType::s8);
         const Mat rows = count == 1 ? Mat(m.columns, 1, scratch, (size_t)1u)
                                     : Mat(size, 1, opt.workspace_allocator);

@@ -69,7 +69,7 @@ struct Selected {
     WinogradKernels winograd, f16_winograd;
     PoolKernels f16_pool;
     UnaryKernels f16_unary;
-    Int8Kernels int8, int8_pairs;  // with tiles of rows
+    Int8Kernels int8, int8_pairs, int8_bytes;  // with tiles of rows
     CastKernels cast;
     KernelSet half, f16;
     const Selected* next;
@@ -136,19 +136,34 @@ bool take_transforms(KernelSlot input_slot, KernelSlot output_slot, const Machin
     return input || output;
 }
 
+#if !defined(QUOLL_NO_INT8)
 // Tiles of int8 products by hand for panels of so many values of k side by side, if there are such
 // of full panels. A single-vector one that is not there stays as it is. False if there are none.
-bool take_int8_tiles(const Machine& machine, int k, Int8Kernels* int8) {
+bool take_int8_tiles(KernelSlot slot, const Machine& machine, int k, Int8Kernels* int8) {
     int most = 0;
     for (int rows = 1; rows <= kGemmMaxRows; rows++) {
-        const KernelRow* full =
-            best_row(KernelSlot::int8_tile, machine, rows, int8->lanes * int8->vectors, k);
-        const KernelRow* single = best_row(KernelSlot::int8_tile, machine, rows, int8->lanes, k);
+        const KernelRow* full = best_row(slot, machine, rows, int8->lanes * int8->vectors, k);
+        const KernelRow* single = best_row(slot, machine, rows, int8->lanes, k);
         if (full) int8->tile[rows - 1] = (Int8TileKernel)full->part, most = rows;
         if (single) int8->tile_single[rows - 1] = (Int8TileKernel)single->part;
     }
-    if (most) int8->max_rows = most;
-    return most > 0;
+    if (!most) return false;
+    int8->max_rows = most;
+    for (Int8TileKernel* tiles : {int8->tile, int8->tile_single})
+        std::fill(tiles + most, tiles + kGemmMaxRows, nullptr);
+    return true;
+}
+
+// Tiles of bytes beside those of values of 16 bits. False if there are none.
+bool take_byte_tiles(const Machine& machine, const Int8Kernels& int8, Int8Kernels* bytes) {
+    if (int8.k_group != 2 || !int8.bytes_f32[0]) return false;
+    *bytes = int8;
+    bytes->k_group = 4;
+    bytes->least_weight = -127;
+    bytes->k_groups = nullptr, bytes->windows = nullptr;  // of 16-bit values
+    std::copy_n(int8.bytes_f32, 4, bytes->input_f32);
+    std::copy_n(int8.bytes_s8, 4, bytes->input_s8);
+    return take_int8_tiles(KernelSlot::int8_byte_tile, machine, 4, bytes);
 }
 
 // Depthwise rows by hand. False if there are none.
@@ -164,6 +179,20 @@ bool take_window_rows(const Machine& machine, Int8Kernels* int8) {
     }
     return found;
 }
+
+// The int8 family by hand.
+void take_int8(const Machine& machine, Selected* s) {
+    s->int8_pairs = s->int8 = *s->set.int8;
+    if (take_int8_tiles(KernelSlot::int8_tile, machine, 8, &s->int8_pairs)) {
+        s->int8_pairs.pairs = true;
+        s->set.int8_pairs = &s->int8_pairs;
+    }
+    const bool bytes = take_byte_tiles(machine, s->int8, &s->int8_bytes);
+    if (bytes) s->int8.bytes = &s->int8_bytes;
+    const bool tiles = take_int8_tiles(KernelSlot::int8_tile, machine, s->int8.k_group, &s->int8);
+    if (take_window_rows(machine, &s->int8) || tiles || bytes) s->set.int8 = &s->int8;
+}
+#endif
 
 GemmKernels f16_gemm(const GemmKernels& gemm, const F16Kernels& f16) {
     GemmKernels pairs = gemm;
@@ -243,15 +272,9 @@ Selected* select(const Machine& machine) {
     take(&s->set.split1, KernelSlot::split1, level, machine);
     take(&s->set.sliced, KernelSlot::sliced, level, machine);
     take(&s->set.int8_units, KernelSlot::int8_units, level, machine);
-    if (s->set.int8) {
-        s->int8_pairs = s->int8 = *s->set.int8;
-        if (take_int8_tiles(machine, 8, &s->int8_pairs)) {
-            s->int8_pairs.pairs = true;
-            s->set.int8_pairs = &s->int8_pairs;
-        }
-        const bool tiles = take_int8_tiles(machine, s->int8.k_group, &s->int8);
-        if (take_window_rows(machine, &s->int8) || tiles) s->set.int8 = &s->int8;
-    }
+#if !defined(QUOLL_NO_INT8)
+    if (s->set.int8) take_int8(machine, s);
+#endif
     const KernelRow* const narrow = best_row(KernelSlot::narrow_bf16, machine);
     if (narrow && s->set.cast) {
         s->cast = *s->set.cast;
