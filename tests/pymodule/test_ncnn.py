@@ -63,6 +63,17 @@ def test_layer_in_python(ncnn, tmp_path):
 
 
 @BOTH
+def test_types_of_parameters(ncnn):
+    params = ncnn.ParamDict()
+    params.set(1, 1)
+    params.set(2, 2.0)
+    params.set(3, ncnn.Mat(np.array([3, 4], np.float32)))
+    params.set(4, ncnn.Mat(np.array([5, 6], np.float32)))
+    params.set(4, 7)
+    assert [params.type(i) for i in range(5)] == [0, 2, 3, 4, 2]
+
+
+@BOTH
 def test_codes_for_what_fails(ncnn, tmp_path, capfd):
     net = ncnn.Net()
     assert net.load_param(str(tmp_path / 'none.param')) != 0

@@ -209,6 +209,8 @@ def test_the_camera(demo, tmp_path):
     demo.click('#camera')
     demo.wait('document.getElementById("photo").width === 640 && ' + RAN)
     assert demo.js('document.querySelectorAll("#results .row").length') == 5
+    demo.js('document.getElementById("photo").scrollIntoView()')
+    shot(demo, 'demo-camera')
     demo.click('#camera')
     demo.wait('document.getElementById("video").srcObject.getTracks().every(t => t.readyState === "ended")')
 
