@@ -93,6 +93,7 @@ def test_slim_320_is_the_ncnn_form(data, tmp_path):
     out = [tmp_path / 'slim.param', tmp_path / 'slim.bin']
     done = run_program('caffe2engine', folder / 'slim-320.prototxt', folder / 'slim-320.caffemodel', *out)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f'wrote {out[0]} (') and done.stdout.endswith(f' layers) and {out[1]}\n')
     answers = np.load(folder / 'slim_320.npz')
     x = {'input': answers['in:input']}
     ours = run_engine(*out, x, ['boxes', 'scores'])

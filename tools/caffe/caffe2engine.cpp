@@ -68,8 +68,10 @@ int main(int argc, char** argv) {
     int exit_code = 0;
     if (!line.parse(argc, argv, &exit_code)) return exit_code;
     if (ends_with(a.prototxt, ".caffemodel") && ends_with(a.caffemodel, ".prototxt")) {
-        fprintf(stderr, "caffe2engine: %s and %s are swapped: expected DEPLOY.prototxt WEIGHTS.caffemodel\n",
-                a.prototxt.c_str(), a.caffemodel.c_str());
+        fprintf(
+            stderr,
+            "caffe2engine: %s and %s are swapped: expected DEPLOY.prototxt WEIGHTS.caffemodel\n",
+            a.prototxt.c_str(), a.caffemodel.c_str());
         return 2;
     }
     MessageLog log;
@@ -77,6 +79,8 @@ int main(int argc, char** argv) {
         Model model;
         std::string what;
         if (convert(a, &model, &what) || write(a, model)) return log.fail("caffe2engine", what);
+        printf("wrote %s (%zu layers) and %s\n", a.param.c_str(), model.layers.size(),
+               a.bin.c_str());
         return 0;
     });
 }
