@@ -17,6 +17,7 @@ MODEL = (f'{DIGITS}.param', f'{DIGITS}.bin')
 @pytest.fixture(scope='module')
 def handle():
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    serve.start(proxy_location='Disabled')  # requests come by the handle
     yield serve.run(quoll.ray.deployment(MODEL, max_batch_size=4, batch_wait_timeout_s=0.2), route_prefix=None)
     serve.shutdown()
     ray.shutdown()
