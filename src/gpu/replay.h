@@ -49,6 +49,7 @@ private:
     VkResult create_sets(const Program& program);
     void write_set(const Dispatch& dispatch, VkDescriptorSet set) const;
     VkResult allocate_commands(const Program& program);
+    VkResult record_fixed(const Program& program);
     VkResult record(const Program& program);
     VkResult record_part(const Program& program, VkCommandBuffer commands, size_t first,
                          size_t end);
@@ -66,6 +67,12 @@ private:
     VkQueryPool queries_ = VK_NULL_HANDLE;
     uint32_t query_count_ = 0;
     size_t size_ = 0;
+    // Of a program with sizes: dispatches that are the same in all, recorded once.
+    struct Fixed {
+        size_t first, end;
+        VkCommandBuffer commands;
+    };
+    std::vector<Fixed> fixed_;
     bool narrowed_;  // the host narrows what it uploads
     std::vector<VkDescriptorSet> sets_;
 };

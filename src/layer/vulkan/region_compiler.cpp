@@ -163,6 +163,7 @@ bool RegionCompiler::can_be_placed(int value, uint32_t first, int into) const {
     if (!whole || layouts_[value] != Layout::kChannelsLast || places_[value].value >= 0)
         return false;
     if (value == into || makers_[value] < 0) return false;
+    if (region_.values[value].shape.n != region_.values[into].shape.n) return false;
     // An operator whose outputs may be views does not make them where they are wanted.
     return !forms_[makers_[value]]->gives_views();
 }
