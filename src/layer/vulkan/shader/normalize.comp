@@ -1,10 +1,12 @@
-// Lines minus their mean, divided by their deviation or length, times factors and plus terms.
+// Lines minus their mean, divided by their deviation or length, times factors and plus terms; or
+// (kType 7) rounded to 127 steps of their largest value, as int8 products take them.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "math.glsl"
 #include "lines.glsl"
+#include "integers.glsl"
 
 layout(constant_id = 3) const int kType = 0;  // LineNorm::Type
 layout(constant_id = 4) const bool kFactor = false;
@@ -85,10 +87,28 @@ void kept_line(uvec3 origin, bool centred) {
     }
 }
 
+void rounded_line(uvec3 origin) {
+    float most = 0.0;
+    for (uint i = first_in_line(); i < length; i += step_in_line()) {
+        const float v = abs(float(x[origin.x + value_step(i).x]));
+        if (v > most) most = v;
+    }
+    most = line_joined(most, 1);
+    const float scale = most == 0.0 ? 1.0 : 127.0 / most;
+    for (uint i = first_in_line(); i < length; i += step_in_line()) {
+        const uvec3 at = origin + value_step(i);
+        y[at.y] = STORED(float(rounded_to_int8(float(x[at.x]) * scale)) / scale);
+    }
+}
+
 void main() {
     const uint line = own_line();
     if (line >= lines) return;
     const uvec3 origin = line_begin(line) + uvec3(x_first, y_first, 0u);
+    if (kType == 7) {
+        rounded_line(origin);
+        return;
+    }
     const bool centred = kType == 0 || kType == 2 || kType == 3;
     if (kKept > 0) {
         kept_line(origin, centred);
