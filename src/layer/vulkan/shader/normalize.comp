@@ -6,7 +6,7 @@
 #include "storage.glsl"
 #include "math.glsl"
 #include "lines.glsl"
-#include "integers.glsl"
+#include "int8.glsl"
 
 layout(constant_id = 3) const int kType = 0;  // LineNorm::Type
 layout(constant_id = 4) const bool kFactor = false;
