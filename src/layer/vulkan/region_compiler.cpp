@@ -24,18 +24,18 @@ bool one_pixel(const Shape& s) { return plane(s) == 1 && s.n == 1; }
 
 }  // namespace
 
-RegionCompiler::RegionCompiler(const Region& region, std::vector<const VulkanLayer*> forms,
+RegionCompiler::RegionCompiler(Region region, std::vector<const VulkanLayer*> forms,
                                Recorder& recorder)
-    : region_(region),
+    : region_(std::move(region)),
       forms_(std::move(forms)),
       recorder_(recorder),
-      layouts_(region.values.size(), Layout::kPlanar),
-      places_(region.values.size()),
-      makers_(region.values.size(), -1),
-      values_(region.values.size()) {
-    for (size_t i = 0; i < region.steps.size(); i++)
-        for (int output : region.steps[i].outputs) makers_[output] = (int)i;
-    for (const RegionValue& value : region.values) largest_.push_back(value.shape);
+      layouts_(region_.values.size(), Layout::kPlanar),
+      places_(region_.values.size()),
+      makers_(region_.values.size(), -1),
+      values_(region_.values.size()) {
+    for (size_t i = 0; i < region_.steps.size(); i++)
+        for (int output : region_.steps[i].outputs) makers_[output] = (int)i;
+    for (const RegionValue& value : region_.values) largest_.push_back(value.shape);
 }
 
 int RegionCompiler::compile() {

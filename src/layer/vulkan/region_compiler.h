@@ -12,7 +12,7 @@ namespace quoll {
 class RegionCompiler {
 public:
     // forms: of the region's steps.
-    RegionCompiler(const Region& region, std::vector<const VulkanLayer*> forms, Recorder& recorder);
+    RegionCompiler(Region region, std::vector<const VulkanLayer*> forms, Recorder& recorder);
     // 0, or a negative code after a message.
     int compile();
     // Behind it: records what depends on the size of a run once more, for size i of n, in which the

@@ -175,7 +175,7 @@ std::shared_ptr<VulkanRegion> VulkanBackend::compile_for(
                       &made->constants());
     Region largest = region;
     for (size_t i = 0; i < region.values.size(); i++) largest.values[i].shape = sizes.back()[i];
-    RegionCompiler compiler(largest, forms, recorder);
+    RegionCompiler compiler(std::move(largest), forms, recorder);
     if (compiler.compile() != kOk) return nullptr;
     for (size_t i = 0; i + 1 < sizes.size(); i++)
         if (!compiler.add_size(sizes[i], i, sizes.size())) return nullptr;

@@ -33,7 +33,7 @@ uvec3 value_step(uint i) {
     return kPlain ? i * uvec3(within_from, within_to, within_factor) : value_offsets(i);
 }
 
-// What the values are multiplied with, from the sum of squares.
+// What the values are multiplied with, from the sum of squares, or the largest.
 float scale_of(float squares) {
     const float mean = squares / float(length);
     switch (kType) {
@@ -47,6 +47,8 @@ float scale_of(float squares) {
             return 1.0 / max(sqrt(squares), eps);
         case 6:
             return 1.0 / sqrt(max(squares, eps));
+        case 7:
+            return squares == 0.0 ? 1.0 : 127.0 / squares;
     }
     return 1.0 / sqrt(mean + eps);
 }
@@ -87,28 +89,10 @@ void kept_line(uvec3 origin, bool centred) {
     }
 }
 
-void rounded_line(uvec3 origin) {
-    float most = 0.0;
-    for (uint i = first_in_line(); i < length; i += step_in_line()) {
-        const float v = abs(float(x[origin.x + value_step(i).x]));
-        if (v > most) most = v;
-    }
-    most = line_joined(most, 1);
-    const float scale = most == 0.0 ? 1.0 : 127.0 / most;
-    for (uint i = first_in_line(); i < length; i += step_in_line()) {
-        const uvec3 at = origin + value_step(i);
-        y[at.y] = STORED(float(rounded_to_int8(float(x[at.x]) * scale)) / scale);
-    }
-}
-
 void main() {
     const uint line = own_line();
     if (line >= lines) return;
     const uvec3 origin = line_begin(line) + uvec3(x_first, y_first, 0u);
-    if (kType == 7) {
-        rounded_line(origin);
-        return;
-    }
     const bool centred = kType == 0 || kType == 2 || kType == 3;
     if (kKept > 0) {
         kept_line(origin, centred);
@@ -122,11 +106,16 @@ void main() {
     }
     for (uint i = first_in_line(); i < length; i += step_in_line()) {
         const float v = float(x[origin.x + value_step(i).x]) - mean;
-        squares += v * v;
+        if (kType != 7)
+            squares += v * v;
+        else if (abs(v) > squares)
+            squares = abs(v);
     }
-    const float scale = scale_of(line_joined(squares, 0));
+    const float scale = scale_of(line_joined(squares, kType == 7 ? 1 : 0));
     for (uint i = first_in_line(); i < length; i += step_in_line()) {
         const uvec3 at = origin + value_step(i);
-        y[at.y] = STORED(affine((float(x[at.x]) - mean) * scale, at.z));
+        float v = (float(x[at.x]) - mean) * scale;
+        if (kType == 7) v = float(rounded_to_int8(v)) / scale;
+        y[at.y] = STORED(affine(v, at.z));
     }
 }
