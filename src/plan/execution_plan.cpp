@@ -440,7 +440,8 @@ std::shared_ptr<const PlanSegment> ExecutionPlan::segment(size_t first,
         const auto goes_on = [&](const PlanSegment& s) {
             return find_growth(s, blobs, &growth) && growth.by == s.room + 1;
         };
-        if (!graph_.backends.empty()) like = find_and_move_back(&segments_[first], goes_on);
+        if (kFollowsGrowth && !graph_.backends.empty())
+            like = find_and_move_back(&segments_[first], goes_on);
         if (!like) growth = Growth();
         if (!like && !segments_[first].empty()) like = segments_[first].back();
     }

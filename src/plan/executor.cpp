@@ -10,6 +10,7 @@
 #include "layer/common/tensor.h"
 #include "plan/batch_slot.h"
 #include "plan/custom_layer.h"
+#include "plan/growth.h"
 #include "quoll/command.h"
 #include "quoll/log.h"
 #include "runtime/ref_count.h"
@@ -331,11 +332,11 @@ bool Executor::are_as_planned(const PlannedRegion& region) const {
         if (v.is_empty() && !empty) return false;
         if (!v.is_uploaded()) continue;
         const Shape shape = empty ? Shape() : blobs[v.blob].logical_shape();
-        if (v.grows >= 0 && longer < 0 && shape.dims == v.shape.dims)
+        if (kFollowsGrowth && v.grows >= 0 && longer < 0 && shape.dims == v.shape.dims)
             longer = shape.size(v.grows) - v.shape.size(v.grows);
-        if (shape != v.longer(std::max(longer, 0))) return false;
+        if (shape != (longer > 0 ? v.longer(longer) : v.shape)) return false;
     }
-    return longer <= region.compiled->room();
+    return !kFollowsGrowth || longer <= region.compiled->room();
 }
 
 int Executor::take_upload(const Mat& blob, std::vector<Mat>* uploads) const {

@@ -45,6 +45,7 @@ bool is_one_region(const PlanSegment& segment, const NetGraph& graph,
 }  // namespace
 
 bool find_growth(const PlanSegment& segment, const std::vector<Mat>& blobs, Growth* growth) {
+    if (!kFollowsGrowth) return false;
     growth->by = 0;
     growth->axes.clear();
     for (const auto& read : segment.reads) {
@@ -63,7 +64,7 @@ bool is_for(const PlanSegment& segment, const std::vector<Mat>& blobs) {
     const bool same = std::all_of(
         segment.reads.begin(), segment.reads.end(),
         [&](const std::pair<int, BlobLayout>& r) { return lies_as(blobs[r.first], r.second); });
-    if (same || segment.room == 0) return same;
+    if (same || !kFollowsGrowth || segment.room == 0) return same;
     Growth growth;
     return find_growth(segment, blobs, &growth) && growth.by <= segment.room &&
            growth.axes == segment.grows;
@@ -73,15 +74,15 @@ void compile_with_room(const std::vector<std::pair<int, int>>& grows, const NetG
                        const std::vector<int>& order, const Option& opt, PlanSegment* segment) {
     for (PlannedRegion& planned : segment->regions) {
         Region& region = planned.region;
-        if (!grows.empty() && is_one_region(*segment, graph, order)) {
+        if (kFollowsGrowth && !grows.empty() && is_one_region(*segment, graph, order)) {
             region.room = kRoom;
             for (RegionValue& v : region.values)
                 if (v.is_uploaded()) v.grows = axis_of(grows, v.blob);
         }
         planned.compiled = planned.backend->compile(region, opt);
-        if (planned.compiled) segment->room = planned.compiled->room();
+        if (kFollowsGrowth && planned.compiled) segment->room = planned.compiled->room();
     }
-    if (segment->room == 0) return;
+    if (!kFollowsGrowth || segment->room == 0) return;
     for (const auto& read : segment->reads) segment->grows.push_back(axis_of(grows, read.first));
 }
 

@@ -9,6 +9,13 @@
 
 namespace quoll {
 
+// The only back end of the library that makes use of it.
+#if QUOLL_VULKAN
+const bool kFollowsGrowth = true;
+#else
+const bool kFollowsGrowth = false;
+#endif
+
 struct Growth {
     int by = 0;             // how much longer, all that grow alike
     std::vector<int> axes;  // of each of PlanSegment::reads, which has grown; -1: none
