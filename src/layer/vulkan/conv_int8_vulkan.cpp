@@ -71,7 +71,7 @@ protected:
         push.insert(push.end(), {pad - zero_.in, f_.a, f_.b, zero_.in, zero_.out});
         r.dispatch_linear(
             to_int8 ? Shader::conv_int8_to_int8 : Shader::conv_int8,
-            {f_.type, added != nullptr, zero_.affine},
+            {f_.type, added != nullptr, zero_.affine, r.storage() == Storage::f16},
             {r.read(rounded), weight_, factors_, r.read(added ? *added : in), r.write(out)}, push,
             count);
         return kOk;

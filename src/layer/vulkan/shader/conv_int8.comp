@@ -19,10 +19,19 @@ layout(set = 0, binding = 0) readonly buffer Input { int x[]; };
 layout(set = 0, binding = 1) readonly buffer Weights { uint weights[]; };  // four bytes a word
 // Of each output channel: scale of the sum, bias, scale of the output.
 layout(set = 0, binding = 2) readonly buffer Factors { float factors[]; };
-READS(3, Added, added);
 #ifdef TO_INT
+// One form for both types that floats are stored as.
+layout(constant_id = 3) const bool kHalf = false;
+layout(set = 0, binding = 3) readonly buffer Added { uint added[]; };
+float added_at(uint i) {
+    if (!kHalf) return uintBitsToFloat(added[i]);
+    const vec2 two = unpackHalf2x16(added[i / 2u]);
+    return i % 2u == 0u ? two.x : two.y;
+}
 layout(set = 0, binding = 4) writeonly buffer Output { int y[]; };
 #else
+READS(3, Added, added);
+float added_at(uint i) { return float(added[i]); }
 WRITES(4, Output, y);
 #endif
 layout(push_constant) uniform Push {
@@ -69,7 +78,7 @@ void main() {
     precise float v = float(sum_of(item, channel, at));
     v = v * factors[3u * channel];
     v = v + factors[3u * channel + 1u];
-    if (kAdds) v = v + float(added[added_first + i]);
+    if (kAdds) v = v + added_at(added_first + i);
     if (kActivation != 0) v = activated(v, kActivation, a, b);
 #ifdef TO_INT
     v = v * factors[3u * channel + 2u];
