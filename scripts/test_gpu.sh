@@ -44,6 +44,9 @@ networks() {
 run layers "$bin/tests/layer_tests" '--gtest_filter=*.vulkan'
 run test_vulkan "$bin/tests/test_vulkan"
 run test_vulkan_api "$bin/tests/test_vulkan_api"
+run test_vulkan_faults "$bin/tests/test_vulkan_faults"
+run test_vulkan_pipelines "$bin/tests/test_vulkan_pipelines"
+run test_vulkan_sharing "$bin/tests/test_vulkan_sharing"
 run test_vulkan_caches "$bin/tests/test_vulkan_caches"
 run test_vulkan_memory env QUOLL_VULKAN_RUNS=100000 "$bin/tests/test_vulkan_memory"
 [ ! -x "$bin/tests/test_vulkan_layers" ] || run test_vulkan_layers "$bin/tests/test_vulkan_layers"

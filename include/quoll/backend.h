@@ -27,9 +27,16 @@ struct RegionValue {
     // The value of a MemoryData (its dtype may be another), for back ends that keep those; as long
     // as the Net has its model.
     const Mat* constant = nullptr;
+    // The application gave it, or takes it, in the back end's memory: no copy to or from the host.
+    bool stays = false;
+    // Of an upload: the axis along which it is one longer with each of Region::room, as what a
+    // decoder keeps of the tokens before; -1: its size stays.
+    int grows = -1;
     // No values, such as the cache of a decoder's first run: known by its shape alone.
     bool is_empty() const { return shape.total() == 0; }
     bool is_uploaded() const { return made < 0 && !constant && !is_empty(); }
+    // `shape`, so much longer along `grows`.
+    Shape longer(int by) const;
 };
 
 struct RegionStep {
@@ -42,6 +49,9 @@ struct RegionStep {
 struct Region {
     std::vector<RegionStep> steps;
     std::vector<RegionValue> values;
+    // More than 0: it will come once more with all uploads that grow 1, 2, ... up to so much
+    // longer. A back end may make it ready for all of these at once.
+    int room = 0;
 
     std::vector<Shape> shapes(const std::vector<int>& of) const;
 };
@@ -61,6 +71,9 @@ public:
     // Values come and go in the device's memory, and all is done when `commands` runs.
     virtual int record(const std::vector<VkMat>& uploads, std::vector<VkMat>* downloads,
                        VkCompute& commands, const Option& opt) const;
+    // How much longer than Region::values say the uploads that grow may be, all by the same: 0, or
+    // Region::room.
+    virtual int room() const;
     // Of the block that its values share in the back end's memory.
     virtual size_t arena_bytes() const = 0;
 };

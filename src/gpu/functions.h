@@ -49,6 +49,7 @@
     X(CmdBindDescriptorSets)          \
     X(CmdPushConstants)               \
     X(CmdDispatch)                    \
+    X(CmdExecuteCommands)             \
     X(CmdDispatchBase)                \
     X(CmdPipelineBarrier)             \
     X(CmdCopyBuffer)                  \

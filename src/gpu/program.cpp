@@ -37,6 +37,8 @@ bool conflicts(const Dispatch& dispatch, const std::vector<Binding>& since) {
 }  // namespace
 
 int Program::add_block(size_t bytes) {
+    const bool again = next_block_ >= 0 && next_block_ < block_count();
+    if (again && bytes <= blocks_[next_block_].bytes) return next_block_++;
     blocks_.push_back({bytes, 0, -1, -1});
     return (int)blocks_.size() - 1;
 }
@@ -64,6 +66,40 @@ size_t Program::add_faults(int step, size_t alignment) {
     fault_bytes = offset + kFaultBytes;
     faults.push_back({step, offset});
     return offset;
+}
+
+static bool same_but_size(const Dispatch& a, const Dispatch& b) {
+    if (a.key < b.key || b.key < a.key || a.push.size() != b.push.size()) return false;
+    if (a.narrowed != b.narrowed || a.choice >= 0 || b.choice >= 0) return false;
+    for (size_t i = 0; i < a.bindings.size(); i++) {
+        const Binding &x = a.bindings[i], &y = b.bindings[i];
+        if (x.where != y.where || x.block != y.block || x.buffer != y.buffer ||
+            x.offset != y.offset || x.written != y.written || x.pitch != y.pitch ||
+            x.lane_first != y.lane_first || x.lane_last != y.lane_last || y.bytes > x.bytes)
+            return false;
+    }
+    return true;
+}
+
+bool Program::end_again(size_t first, size_t end, size_t size, size_t sizes) {
+    next_block_ = -1;
+    const size_t again = dispatches.size() - (end - first);
+    if (again < end) return false;
+    for (size_t i = 0; i < end - first; i++) {
+        Dispatch& d = dispatches[first + i];
+        const Dispatch& other = dispatches[again + i];
+        if (!same_but_size(d, other)) return false;
+        const size_t words = d.push.size() + 3;
+        for (size_t k = d.by_size.size(); k < sizes * words; k += words) {
+            d.by_size.insert(d.by_size.end(), d.push.begin(), d.push.end());
+            d.by_size.insert(d.by_size.end(), d.groups, d.groups + 3);
+        }
+        uint32_t* const to = d.by_size.data() + size * words;
+        std::copy(other.push.begin(), other.push.end(), to);
+        std::copy(other.groups, other.groups + 3, to + other.push.size());
+    }
+    dispatches.resize(again);
+    return true;
 }
 
 // A dispatch runs as early as what it depends on lets it: those of one level run at the same time.

@@ -41,6 +41,14 @@ struct Dispatch {
     int choice = -1;                // of Program::choices
     // The word of `push` that is 1 where the host narrows what it uploads to f16; -1: none.
     int narrowed = -1;
+    // Where it depends on the size of the run (Program::add_size): `push` and `groups` for each.
+    std::vector<uint32_t> by_size;
+    const uint32_t* push_of(size_t size) const {
+        return by_size.empty() ? push.data() : by_size.data() + size * (push.size() + 3);
+    }
+    const uint32_t* groups_of(size_t size) const {
+        return by_size.empty() ? groups : push_of(size) + push.size();
+    }
     // Set by Program::finish(). Dispatches of one level do not depend on each other.
     int level = 0;
     bool barrier_before = false;
@@ -65,6 +73,13 @@ public:
     // before and after each run.
     size_t add_faults(int step, size_t alignment);
     void add(const Dispatch& dispatch) { dispatches.push_back(dispatch); }
+    // The same code on the same blocks may serve for several sizes of a run: what has been recorded
+    // for the largest, dispatches [first, end), is recorded once more for another between the two
+    // functions. Blocks from first_block on come again. False: more than pushed words and groups
+    // has changed.
+    void begin_again(int first_block) { next_block_ = first_block; }
+    bool end_again(size_t first, size_t end, size_t size, size_t sizes);
+    int block_count() const { return (int)blocks_.size(); }
     // Orders the dispatches by level, places the blocks, finds the barriers and makes the
     // pipelines.
     int finish(const GpuDevice& device, int threads);
@@ -96,6 +111,7 @@ private:
     int make_pipelines(const GpuDevice& device, int threads);
 
     std::vector<Block> blocks_;
+    int next_block_ = -1;  // that comes again; -1: none
 };
 
 }  // namespace quoll

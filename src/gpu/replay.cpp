@@ -22,11 +22,13 @@ void memory_barrier(const DeviceFunctions& vk, VkCommandBuffer commands, VkAcces
 
 std::unique_ptr<Replay> Replay::create(const GpuDevice& device, const Program& program, bool timed,
                                        MemoryUse staging) {
-    std::unique_ptr<Replay> replay(new Replay(device));
+    std::unique_ptr<Replay> replay(new Replay(device, staging != MemoryUse::kDevice));
     if (!replay->allocate(program, staging)) return nullptr;
     VkResult result = replay->create_objects(program, timed);
     if (result == VK_SUCCESS) result = replay->create_sets(program);
-    if (result == VK_SUCCESS) result = replay->record(program, staging != MemoryUse::kDevice);
+    if (result == VK_SUCCESS) result = replay->allocate_commands(program);
+    if (result == VK_SUCCESS && !timed) result = replay->record_fixed(program);
+    if (result == VK_SUCCESS) result = replay->record(program);
     if (result == VK_SUCCESS) return replay;
     device.error("recording", result);
     return nullptr;
@@ -64,6 +66,7 @@ VkResult Replay::create_objects(const Program& program, bool timed) {
     if (result != VK_SUCCESS) return result;
     VkCommandPoolCreateInfo pool = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
     pool.queueFamilyIndex = device_.queue_family();
+    pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
     result = vk.CreateCommandPool(device_.handle(), &pool, nullptr, &pool_);
     if (result != VK_SUCCESS || !timed) return result;
     VkQueryPoolCreateInfo queries = {VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
@@ -111,22 +114,66 @@ void Replay::write_set(const Dispatch& dispatch, VkDescriptorSet set) const {
     device_.vk().UpdateDescriptorSets(device_.handle(), 1, &write, 0, nullptr);
 }
 
-VkResult Replay::record(const Program& program, bool narrowed) {
+VkResult Replay::allocate_commands(const Program& program) {
+    VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+    allocate.commandPool = pool_;
+    allocate.commandBufferCount = (uint32_t)program.submissions.size() + 1;
+    commands_.resize(allocate.commandBufferCount);
+    return device_.vk().AllocateCommandBuffers(device_.handle(), &allocate, commands_.data());
+}
+
+VkResult Replay::record_fixed(const Program& program) {
+    const std::vector<Dispatch>& all = program.dispatches;
+    const auto varies = [](const Dispatch& d) { return !d.by_size.empty(); };
+    auto first = std::find_if(all.begin(), all.end(), varies);
+    while (first != all.end()) {
+        const auto begin = std::find_if_not(first, all.end(), varies);
+        first = std::find_if(begin, all.end(), varies);
+        if (begin != first)
+            fixed_.push_back(
+                {(size_t)(begin - all.begin()), (size_t)(first - all.begin()), nullptr});
+    }
+    const DeviceFunctions& vk = device_.vk();
+    VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+    allocate.commandPool = pool_, allocate.commandBufferCount = 1;
+    allocate.level = VK_COMMAND_BUFFER_LEVEL_SECONDARY;
+    const VkCommandBufferInheritanceInfo inherited = {
+        VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO};
+    VkCommandBufferBeginInfo open = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    open.pInheritanceInfo = &inherited;
+    for (Fixed& fixed : fixed_) {
+        VkResult result = vk.AllocateCommandBuffers(device_.handle(), &allocate, &fixed.commands);
+        if (result == VK_SUCCESS) result = vk.BeginCommandBuffer(fixed.commands, &open);
+        if (result != VK_SUCCESS) return result;
+        for (size_t i = fixed.first; i < fixed.end; i++)
+            record_dispatch(fixed.commands, all[i], sets_[i]);
+        result = vk.EndCommandBuffer(fixed.commands);
+        if (result != VK_SUCCESS) return result;
+    }
+    return VK_SUCCESS;
+}
+
+VkResult Replay::record(const Program& program) {
     std::vector<size_t> cuts = program.submissions;
     cuts.insert(cuts.begin(), 0);
     cuts.push_back(program.dispatches.size());
-    VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
-    allocate.commandPool = pool_, allocate.commandBufferCount = (uint32_t)cuts.size() - 1;
-    commands_.resize(cuts.size() - 1);
-    VkResult result =
-        device_.vk().AllocateCommandBuffers(device_.handle(), &allocate, commands_.data());
+    VkResult result = VK_SUCCESS;
     for (size_t i = 0; i < commands_.size() && result == VK_SUCCESS; i++)
-        result = record_part(program, commands_[i], cuts[i], cuts[i + 1], narrowed);
+        result = record_part(program, commands_[i], cuts[i], cuts[i + 1]);
     return result;
 }
 
+int Replay::set_size(const Program& program, size_t size) {
+    if (size == size_) return kOk;
+    size_ = size;
+    const VkResult result = record(program);
+    if (result == VK_SUCCESS) return kOk;
+    size_ = (size_t)-1;
+    return device_.error("recording", result);
+}
+
 VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, size_t first,
-                             size_t end, bool narrowed) {
+                             size_t end) {
     const DeviceFunctions& vk = device_.vk();
     const VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     const VkResult result = vk.BeginCommandBuffer(commands, &begin);
@@ -137,8 +184,14 @@ VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, s
         vk.CmdWriteTimestamp(commands, stage, queries_, 0);
     }
     // The last run may have been on another queue; its fence was waited for.
+    auto fixed = fixed_.begin();
     for (size_t i = first; i < end; i++) {
-        record_dispatch(commands, program.dispatches[i], sets_[i], narrowed);
+        if (fixed != fixed_.end() && i == fixed->first) {
+            vk.CmdExecuteCommands(commands, 1, &fixed->commands);
+            i = fixed++->end - 1;
+            continue;
+        }
+        record_dispatch(commands, program.dispatches[i], sets_[i]);
         if (queries_) vk.CmdWriteTimestamp(commands, stage, queries_, (uint32_t)i + 1);
     }
     memory_barrier(vk, commands,
@@ -147,8 +200,8 @@ VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, s
     return vk.EndCommandBuffer(commands);
 }
 
-void Replay::record_dispatch(VkCommandBuffer commands, const Dispatch& d, VkDescriptorSet set,
-                             bool narrowed) const {
+void Replay::record_dispatch(VkCommandBuffer commands, const Dispatch& d,
+                             VkDescriptorSet set) const {
     const DeviceFunctions& vk = device_.vk();
     if (d.barrier_before)
         memory_barrier(vk, commands, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
@@ -157,16 +210,18 @@ void Replay::record_dispatch(VkCommandBuffer commands, const Dispatch& d, VkDesc
     vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d.pipeline);
     vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0,
                              nullptr);
-    std::vector<uint32_t> push = d.push;
-    if (d.narrowed >= 0) push[d.narrowed] = narrowed;
-    if (!push.empty())
+    uint32_t push[kPushBytes / 4];
+    std::copy(d.push_of(size_), d.push_of(size_) + d.push.size(), push);
+    if (d.narrowed >= 0) push[d.narrowed] = narrowed_;
+    if (!d.push.empty())
         vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                            (uint32_t)push.size() * 4, push.data());
+                            (uint32_t)d.push.size() * 4, push);
+    const uint32_t* groups = d.groups_of(size_);
     if (d.key.has_first_group)
-        vk.CmdDispatchBase(commands, d.first[0], d.first[1], d.first[2], d.groups[0], d.groups[1],
-                           d.groups[2]);
+        vk.CmdDispatchBase(commands, d.first[0], d.first[1], d.first[2], groups[0], groups[1],
+                           groups[2]);
     else
-        vk.CmdDispatch(commands, d.groups[0], d.groups[1], d.groups[2]);
+        vk.CmdDispatch(commands, groups[0], groups[1], groups[2]);
 }
 
 int Replay::run(int most) const { return device_.run_each(commands_, fence_, most); }

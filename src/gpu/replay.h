@@ -29,6 +29,9 @@ public:
     VkBuffer download_buffer() const { return download_->handle(); }
     // One for each submission.
     const std::vector<VkCommandBuffer>& commands() const { return commands_; }
+    // Records it anew for another size of the run (Dispatch::by_size); it does not run now. 0, or a
+    // negative code after a message.
+    int set_size(const Program& program, size_t size);
     // From what upload() holds to what download() does; most: as in GpuDevice::run. 0, or a
     // negative code after a message.
     int run(int most = 0) const;
@@ -37,18 +40,21 @@ public:
     int times(std::vector<double>* seconds) const;
 
 private:
-    explicit Replay(const GpuDevice& device) : device_(device), zeros_(device, 0) {}
+    Replay(const GpuDevice& device, bool narrowed)
+        : device_(device), zeros_(device, 0), narrowed_(narrowed) {}
     Replay(const Replay&) = delete;
     Replay& operator=(const Replay&) = delete;
     bool allocate(const Program& program, MemoryUse staging);
     VkResult create_objects(const Program& program, bool timed);
     VkResult create_sets(const Program& program);
     void write_set(const Dispatch& dispatch, VkDescriptorSet set) const;
-    VkResult record(const Program& program, bool narrowed);
-    VkResult record_part(const Program& program, VkCommandBuffer commands, size_t first, size_t end,
-                         bool narrowed);
-    void record_dispatch(VkCommandBuffer commands, const Dispatch& dispatch, VkDescriptorSet set,
-                         bool narrowed) const;
+    VkResult allocate_commands(const Program& program);
+    VkResult record_fixed(const Program& program);
+    VkResult record(const Program& program);
+    VkResult record_part(const Program& program, VkCommandBuffer commands, size_t first,
+                         size_t end);
+    void record_dispatch(VkCommandBuffer commands, const Dispatch& dispatch,
+                         VkDescriptorSet set) const;
 
     const GpuDevice& device_;
     std::unique_ptr<GpuBuffer> arena_, upload_, download_, faults_;
@@ -60,6 +66,14 @@ private:
     VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
     VkQueryPool queries_ = VK_NULL_HANDLE;
     uint32_t query_count_ = 0;
+    size_t size_ = 0;
+    // Of a program with sizes: dispatches that are the same in all, recorded once.
+    struct Fixed {
+        size_t first, end;
+        VkCommandBuffer commands;
+    };
+    std::vector<Fixed> fixed_;
+    bool narrowed_;  // the host narrows what it uploads
     std::vector<VkDescriptorSet> sets_;
 };
 

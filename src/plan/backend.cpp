@@ -5,6 +5,12 @@
 
 namespace quoll {
 
+Shape RegionValue::longer(int by) const {
+    Shape longer = shape;
+    if (grows >= 0) longer.set_size(grows, shape.size(grows) + by);
+    return longer;
+}
+
 std::vector<Shape> Region::shapes(const std::vector<int>& of) const {
     std::vector<Shape> result;
     for (int value : of) result.push_back(values[value].shape);
@@ -14,6 +20,7 @@ std::vector<Shape> Region::shapes(const std::vector<int>& of) const {
 CompiledRegion::~CompiledRegion() {}
 
 bool CompiledRegion::records() const { return false; }
+int CompiledRegion::room() const { return 0; }
 
 int CompiledRegion::record(const std::vector<VkMat>&, std::vector<VkMat>*, VkCompute&,
                            const Option&) const {

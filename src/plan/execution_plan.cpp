@@ -11,6 +11,7 @@
 #include "layer/control/split.h"
 #include "layer/elementwise/select.h"
 #include "layer/tensor/concat.h"
+#include "plan/growth.h"
 #include "runtime/log_mute.h"
 
 namespace quoll {
@@ -129,15 +130,19 @@ void ExecutionPlan::find_last_reads() {
 
 class ExecutionPlan::Compiler {
 public:
-    // like: a segment with the same first step, for other sizes; null: there is none.
+    // like: a segment with the same first step, for other sizes; null: there is none. growth: what
+    // has grown since then.
     Compiler(const ExecutionPlan& plan, const std::vector<Mat>& blobs, const Option& opt,
-             const PlanSegment* like)
+             const PlanSegment* like, const Growth& growth)
         : plan_(plan),
           graph_(plan.graph_),
           blobs_(blobs),
           opt_(opt),
           like_(like),
-          regions_(graph_, plan.wanted_, plan.options_.joined) {}
+          regions_(graph_, plan.wanted_, plan.options_.joined, plan.options_.recorded) {
+        for (size_t i = 0; i < growth.axes.size(); i++)
+            if (growth.axes[i] >= 0) grows_.emplace_back(like->reads[i].first, growth.axes[i]);
+    }
 
     std::shared_ptr<const PlanSegment> compile(size_t first) {
         const std::shared_ptr<PlanSegment> segment = std::make_shared<PlanSegment>();
@@ -191,6 +196,7 @@ private:
     const PlanSegment* const like_;
     PlanSegment* segment_ = nullptr;
     bool has_concat_ = false;
+    std::vector<std::pair<int, int>> grows_;  // blobs with the axes along which they do
     // Not by blob: a net of many segments has many more blobs than each of them.
     std::unordered_map<int, Known> known_;
     RegionPlanner regions_;
@@ -413,31 +419,34 @@ void ExecutionPlan::Compiler::compile_regions() {
     segment_->regions = regions_.plan();
     segment_->left_to_host = regions_.left_to_host();
     segment_->region_of_step.assign(segment_->steps.size(), -1);
-    for (size_t r = 0; r < segment_->regions.size(); r++) {
-        PlannedRegion& region = segment_->regions[r];
-        region.compiled = region.backend->compile(region.region, opt_);
-        for (size_t step : region.steps) segment_->region_of_step[step - segment_->first] = (int)r;
-    }
+    for (size_t r = 0; r < segment_->regions.size(); r++)
+        for (size_t step : segment_->regions[r].steps)
+            segment_->region_of_step[step - segment_->first] = (int)r;
+    compile_with_room(grows_, graph_, plan_.order_, opt_, segment_);
 }
 
 std::shared_ptr<const PlanSegment> ExecutionPlan::segment(size_t first,
                                                           const std::vector<Mat>& blobs,
                                                           const Option& opt) const {
-    const auto fits = [&](const PlanSegment& s) {
-        return std::all_of(
-            s.reads.begin(), s.reads.end(),
-            [&](const std::pair<int, BlobLayout>& r) { return lies_as(blobs[r.first], r.second); });
-    };
+    const auto fits = [&](const PlanSegment& s) { return quoll::is_for(s, blobs); };
     std::shared_ptr<const PlanSegment> like;
+    Growth growth;
     {
         std::lock_guard<std::mutex> lock(lock_);
         const std::shared_ptr<const PlanSegment> known =
             find_and_move_back(&segments_[first], fits);
         if (known) return known;
-        if (!segments_[first].empty()) like = segments_[first].back();
+        // The next of a row of runs, else the one that was used last.
+        const auto goes_on = [&](const PlanSegment& s) {
+            return find_growth(s, blobs, &growth) && growth.by == s.room + 1;
+        };
+        if (kFollowsGrowth && !graph_.backends.empty())
+            like = find_and_move_back(&segments_[first], goes_on);
+        if (!like) growth = Growth();
+        if (!like && !segments_[first].empty()) like = segments_[first].back();
     }
     const std::shared_ptr<const PlanSegment> made =
-        Compiler(*this, blobs, opt, like.get()).compile(first);
+        Compiler(*this, blobs, opt, like.get(), growth).compile(first);
     std::lock_guard<std::mutex> lock(lock_);
     keep(&segments_[first], kSegments, made);
     return made;

@@ -35,20 +35,22 @@ void input_dtypes(const Layer& layer, std::vector<Shape>* inputs);
 
 // What of the options plans depend on.
 struct PlanOptions {
-    PlanOptions(const Option& opt, bool joined_regions)
+    PlanOptions(const Option& opt, bool joined_regions, bool recorded_regions)
         : num_threads(opt.num_threads),
           fp16(opt.use_fp16_storage),
           bf16(opt.use_bf16_storage),
           packing(opt.use_packing_layout),
-          joined(joined_regions) {}
+          joined(joined_regions),
+          recorded(recorded_regions) {}
     bool operator==(const PlanOptions& other) const {
         return num_threads == other.num_threads && fp16 == other.fp16 && bf16 == other.bf16 &&
-               packing == other.packing && joined == other.joined;
+               packing == other.packing && joined == other.joined && recorded == other.recorded;
     }
 
     int num_threads;
     bool fp16, bf16, packing;
-    bool joined;  // steps may share a region; not so where every layer's outputs are looked at
+    bool joined;    // steps may share a region; not so where every layer's outputs are looked at
+    bool recorded;  // what the application gives and takes is in a device's memory
 };
 
 // Consecutive steps of a plan for blobs of certain sizes. It ends before the first layer that reads
@@ -71,6 +73,9 @@ struct PlanSegment {
     std::vector<std::shared_ptr<const Step>> steps;
     // What it was made for: blobs that earlier steps or the user gave. dims 0: not there.
     std::vector<std::pair<int, BlobLayout>> reads;
+    // Or for those along the axes `grows`, of each of them (-1: as it is), longer by 1 to `room`.
+    std::vector<int> grows;
+    int room = 0;
     std::shared_ptr<const ConcatElision> aliases;  // null: none
     std::vector<PlannedRegion> regions;
     std::vector<int> region_of_step;   // empty: all -1

@@ -10,6 +10,7 @@
 #include "layer/common/tensor.h"
 #include "plan/batch_slot.h"
 #include "plan/custom_layer.h"
+#include "plan/growth.h"
 #include "quoll/command.h"
 #include "quoll/log.h"
 #include "runtime/ref_count.h"
@@ -126,7 +127,7 @@ int Executor::run_for(const std::vector<int>& wanted) {
         if (blobs[i].dims != 0) given_.push_back((int)i);
     const bool joined = !observer && !opt.check_finite;
     const std::shared_ptr<const ExecutionPlan> plan =
-        plans_->get(*graph_, wanted, given_, PlanOptions(opt, joined));
+        plans_->get(*graph_, wanted, given_, PlanOptions(opt, joined, commands && depth_ == 0));
     std::shared_ptr<const PlanSegment> segment;
     std::vector<char> on_host;  // regions that were not run as such
     for (size_t i = 0; i < plan->order().size(); i++) {
@@ -325,12 +326,17 @@ int Executor::run_on_device(const Layer&) { return kError; }
 // A blob may be other than the plan was made for: of another size than a rule said, f32 because
 // f16 cannot hold its values.
 bool Executor::are_as_planned(const PlannedRegion& region) const {
+    int longer = -1;  // what grows, by how much
     for (const RegionValue& v : region.region.values) {
         const bool empty = blobs[v.blob].empty() && !device_blobs.count(v.blob);
-        if (v.is_uploaded() && (empty || blobs[v.blob].logical_shape() != v.shape)) return false;
         if (v.is_empty() && !empty) return false;
+        if (!v.is_uploaded()) continue;
+        const Shape shape = empty ? Shape() : blobs[v.blob].logical_shape();
+        if (kFollowsGrowth && v.grows >= 0 && longer < 0 && shape.dims == v.shape.dims)
+            longer = shape.size(v.grows) - v.shape.size(v.grows);
+        if (shape != (longer > 0 ? v.longer(longer) : v.shape)) return false;
     }
-    return true;
+    return !kFollowsGrowth || longer <= region.compiled->room();
 }
 
 int Executor::take_upload(const Mat& blob, std::vector<Mat>* uploads) const {

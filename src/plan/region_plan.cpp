@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "layer/control/input.h"
 #include "layer/control/memorydata.h"
 
 namespace quoll {
@@ -70,6 +71,8 @@ PlannedRegion RegionPlanner::make_region(const Draft& draft, bool keeps_all) con
             v.blob = blob;
             v.shape = shape;
             v.constant = constant_of(blob, draft.backend);
+            const int producer = graph_.blobs[blob].producer;
+            v.stays = recorded_ && producer >= 0 && as<Input>(graph_.layers[producer]);
             region.values.push_back(v);
         }
         return added.first->second;
@@ -95,9 +98,10 @@ PlannedRegion RegionPlanner::make_region(const Draft& draft, bool keeps_all) con
             RegionValue& v = region.values[step.outputs.back()];
             const std::vector<int>& readers = graph_.consumers[blob];
             v.made = v.last_read = at;
+            const bool leaves = !std::all_of(readers.begin(), readers.end(), is_member);
+            v.stays = recorded_ && !leaves;
             v.is_downloaded = std::count(wanted_.begin(), wanted_.end(), blob) || keeps_all ||
-                              readers.empty() ||
-                              !std::all_of(readers.begin(), readers.end(), is_member);
+                              readers.empty() || leaves;
         }
         region.steps.push_back(std::move(step));
         planned.steps.push_back(s.step);

@@ -29,9 +29,10 @@ struct SizedStep {
 class RegionPlanner {
 public:
     // joined: steps share regions; else the steps of a region each have one of their own, of which
-    // all outputs are downloaded.
-    RegionPlanner(const NetGraph& graph, const std::vector<int>& wanted, bool joined)
-        : graph_(graph), wanted_(wanted), joined_(joined) {}
+    // all outputs are downloaded. recorded: what the application gives and takes is in the back
+    // end's memory.
+    RegionPlanner(const NetGraph& graph, const std::vector<int>& wanted, bool joined, bool recorded)
+        : graph_(graph), wanted_(wanted), joined_(joined), recorded_(recorded) {}
     // Ascending; all that compute something.
     void add(SizedStep step) { steps_.push_back(std::move(step)); }
     // The regions that are worth it, not compiled.
@@ -53,7 +54,7 @@ private:
 
     const NetGraph& graph_;
     const std::vector<int>& wanted_;
-    const bool joined_;
+    const bool joined_, recorded_;
     std::vector<SizedStep> steps_;
     std::vector<int> backend_of_;  // of each of steps_, -1: the host
     std::vector<size_t> left_to_host_;

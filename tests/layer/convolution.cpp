@@ -77,6 +77,7 @@ static const std::vector<LayerCase> kCases = {
     // Shapes that differ.
     with_add(conv(Shape(9, 7, 16), 16, 3, "4=1 5=1 9=1"), Shape(1, 1, 16)),
     with_add(conv(Shape(9, 7, 16), 16, 3, "4=1 5=1 9=4"), Shape(16)),
+    with_add(conv(Shape(9, 7, 4), 6, 3, "4=1 5=1 8=101 9=1").int8_weights(), Shape(9, 7, 6)),
     with_add(conv(Shape(9, 7, 16), 16, 1, "5=1"), Shape(9, 7, 1)),
     with_add(conv(Shape(1, 1, 16), 8, 1, "5=1 9=1"), Shape(9, 7, 8)),
     with_add(conv(Shape(5, 4, 16), 8, 1, "5=1 9=1"), Shape(3, 5, 4, 8)),

@@ -155,7 +155,7 @@ bool check_case(const char* type, const LayerCase& c, const PreparedCase& p, DTy
 }
 
 // Layers that ncnn runs on Vulkan: here, too. Split and MemoryData, which are no layers by
-// themselves on a device, are in tests/runtime/test_vulkan_api.cpp.
+// themselves on a device, are in tests/runtime/test_vulkan_faults.cpp.
 const char* const kNcnnLayers[] = {"AbsVal",
                                    "BatchNorm",
                                    "BinaryOp",

@@ -464,6 +464,22 @@ TEST_F(Vulkan, squeeze_excite_of_a_batch) {
     });
 }
 
+// A constant, of one item, beside those of a batch: rows as the class token of a vision transformer,
+// and channels.
+TEST_F(Vulkan, constants_joined_with_a_batch) {
+    const std::string text =
+        "7767517\n8 8\nInput in 0 1 in\n"
+        "MemoryData extra 0 1 extra 0=4 1=4 2=4\nMemoryData token 0 1 token 0=16 1=1\n"
+        "Convolution patch 1 1 in a 0=8 1=4 3=4 5=1 6=384\n"
+        "Concat channels 2 1 a extra b 0=0\n"
+        "Reshape reshape 1 1 b c 0=16 1=12\n"
+        "Concat rows 2 1 token c d 0=0\n"
+        "InnerProduct last 1 1 d out 0=10 1=1 2=160\n";
+    check_batch(text, 16, [](const VulkanNet& gpu) {
+        EXPECT_EQ(1, gpu.backend->regions);
+    });
+}
+
 // So many weights that a dispatch makes the values between the two dense layers.
 TEST_F(Vulkan, large_squeeze_excite_is_two_dispatches) {
     check_fused(

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "forwarding_backend.h"
 #include "quoll/command.h"
 #include "quoll/gpu.h"
 #include "quoll/net.h"
@@ -15,7 +16,8 @@
 namespace quoll {
 namespace {
 
-const int kHidden = 32, kBlocks = 2, kPrompt = 5, kSteps = 4;
+const int kHidden = 32, kBlocks = 2, kPrompt = 5;
+const int kSteps = 72;  // over two borders between lengths that are compiled together
 
 std::string product(const std::string& name, const std::string& in) {
     return "Gemm " + name + " 1 1 " + in + " " + name + " 10=4 3=1 5=1 6=1 8=32 9=32\n";
@@ -154,6 +156,60 @@ void decode(bool half) {
 
 TEST(VulkanCaches, stay_on_the_device) { decode(false); }
 TEST(VulkanCaches, stay_on_the_device_f16) { decode(true); }
+
+// Counts what is compiled, and takes what is not worth its copies, too.
+class CountingBackend : public ForwardingBackend {
+public:
+    using ForwardingBackend::ForwardingBackend;
+    bool is_profitable(const Region&) const override { return true; }
+    std::shared_ptr<const CompiledRegion> compile(const Region& region,
+                                                  const Option& opt) const override {
+        compiled++;
+        return ForwardingBackend::compile(region, opt);
+    }
+    mutable int compiled = 0;
+};
+
+struct Sequence {
+    std::vector<Mat> kept, kept_gpu;
+    int past = 0;
+    void next(const Net& cpu, const Net& gpu, int tokens) {
+        const Step step(past, tokens);
+        Mat want, got;
+        ASSERT_EQ(0, run_on_host(cpu, step, &kept, &want));
+        ASSERT_EQ(0, run_on_host(gpu, step, &kept_gpu, &got));
+        EXPECT_LT(difference(got, want), 1e-5) << "behind " << past;
+        for (size_t i = 0; i < kept.size(); i++)
+            EXPECT_EQ(kept[i].logical_shape(), kept_gpu[i].logical_shape());
+        past += tokens;
+    }
+};
+
+TEST(VulkanCaches, lengths_share_a_compilation) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    Net cpu, gpu;
+    ASSERT_EQ(0, load(&cpu, false, false));
+    gpu.opt.num_threads = 1;
+    const auto backend = std::make_shared<CountingBackend>(gpu.opt);
+    gpu.add_backend(backend);
+    ASSERT_EQ(0, load(&gpu, false, false));
+    Sequence first, second, third;
+    first.next(cpu, gpu, kPrompt);
+    for (int i = 0; i < 40; i++) first.next(cpu, gpu, 1);
+    // The prompt, the first token, 33 lengths from the second one on, 33 more.
+    EXPECT_EQ(4, backend->compiled);
+    // Sequences in turn, of lengths that are known, and of others.
+    second.next(cpu, gpu, kPrompt);
+    third.next(cpu, gpu, 3);
+    for (int i = 0; i < 20; i++) {
+        second.next(cpu, gpu, 1);
+        third.next(cpu, gpu, 1);
+    }
+    EXPECT_EQ(7, backend->compiled);
+    third.next(cpu, gpu, 2);  // two tokens at once are no growth by one
+    third.next(cpu, gpu, 1);
+    EXPECT_EQ(8, backend->compiled);
+}
 
 }  // namespace
 }  // namespace quoll

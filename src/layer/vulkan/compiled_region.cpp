@@ -28,18 +28,24 @@ VulkanRegion::VulkanRegion(std::shared_ptr<GpuDevice> device, std::shared_ptr<We
 
 VulkanRegion::~VulkanRegion() {}
 
-int VulkanRegion::finish(const Region& region, const std::vector<size_t>& upload_offsets,
+int VulkanRegion::finish(const Region& region, const std::vector<std::vector<Shape>>& sizes,
+                         const std::vector<size_t>& upload_offsets,
                          const std::vector<size_t>& download_offsets, Storage storage,
                          const Option& opt) {
-    storage_ = storage;
-    for (const RegionValue& value : region.values) {
-        if (value.is_uploaded()) uploads_.push_back({value.shape, upload_offsets[uploads_.size()]});
+    storage_ = storage, room_ = (int)sizes.size() - 1;
+    for (size_t i = 0; i < region.values.size(); i++) {
+        const RegionValue& value = region.values[i];
+        std::vector<Shape> shapes;
+        for (const std::vector<Shape>& size : sizes) shapes.push_back(size[i]);
+        if (value.is_uploaded()) uploads_.push_back({shapes, upload_offsets[uploads_.size()]});
         if (value.is_downloaded)
-            downloads_.push_back({value.shape, download_offsets[downloads_.size()]});
+            downloads_.push_back({shapes, download_offsets[downloads_.size()]});
     }
     for (const RegionStep& step : region.steps) layers_.push_back(step.layer);
     QUOLL_RETURN_IF_ERROR(program_.finish(*device_, opt.num_threads));
     if (opt.vulkan_slice_us > 0) QUOLL_RETURN_IF_ERROR(divide(opt));
+    // What grows is mostly recorded by a VkCompute, which has replays of its own.
+    if (room_ > 0) return kOk;
     std::unique_ptr<Replay> first = Replay::create(*device_, program_, false);
     if (!first) return kError;
     count_ = 1;
@@ -68,19 +74,43 @@ int VulkanRegion::divide(const Option& opt) {
     return program_.divide(*device_, seconds, opt.vulkan_slice_us * 1e-6);
 }
 
-// Null after a message.
-std::unique_ptr<Replay> VulkanRegion::take() const {
-    std::unique_lock<std::mutex> lock(mutex_);
-    while (idle_.empty() && count_ >= kMostReplays) returned_.wait(lock);
-    if (idle_.empty()) {
-        count_++;
-        lock.unlock();
-        std::unique_ptr<Replay> made = Replay::create(*device_, program_, false);
-        if (!made) give_back(nullptr);
-        return made;
+template <class M>
+int VulkanRegion::find_size(const std::vector<M>& uploads, size_t* size) const {
+    if (uploads.size() != uploads_.size()) {
+        QUOLL_LOGE("Vulkan: expected %zu uploads, got %zu", uploads_.size(), uploads.size());
+        return kError;
     }
-    std::unique_ptr<Replay> replay = std::move(idle_.back());
-    idle_.pop_back();
+    size_t most = 0;
+    for (*size = 0; *size <= (size_t)room_; (*size)++) {
+        const auto fits = [&](size_t i) {
+            const M& m = uploads[i];
+            return !m.empty() && m.elempack == 1 && m.logical_shape() == uploads_[i].shapes[*size];
+        };
+        size_t same = 0;
+        while (same < uploads.size() && fits(same)) same++;
+        if (same == uploads.size()) return kOk;
+        most = std::max(most, same);
+    }
+    QUOLL_LOGE("Vulkan: upload %zu does not have the size and type of the region", most);
+    return kError;
+}
+
+// Null after a message.
+std::unique_ptr<Replay> VulkanRegion::take(size_t size) const {
+    std::unique_ptr<Replay> replay;
+    {
+        std::unique_lock<std::mutex> lock(mutex_);
+        while (idle_.empty() && count_ >= kMostReplays) returned_.wait(lock);
+        if (idle_.empty()) {
+            count_++;
+        } else {
+            replay = std::move(idle_.back());
+            idle_.pop_back();
+        }
+    }
+    if (!replay) replay = Replay::create(*device_, program_, false);
+    if (replay && replay->set_size(program_, size) != kOk) replay.reset();
+    if (!replay) give_back(nullptr);
     return replay;
 }
 
@@ -95,23 +125,15 @@ void VulkanRegion::give_back(std::unique_ptr<Replay> replay) const {
     returned_.notify_one();
 }
 
-int VulkanRegion::write_uploads(const std::vector<Mat>& uploads, unsigned char* to,
-                                int threads) const {
-    if (uploads.size() != uploads_.size()) {
-        QUOLL_LOGE("Vulkan: expected %zu uploads, got %zu", uploads_.size(), uploads.size());
-        return kError;
-    }
+void VulkanRegion::write_uploads(const std::vector<Mat>& uploads, unsigned char* to,
+                                 int threads) const {
     for (size_t i = 0; i < uploads.size(); i++) {
         const Mat& m = uploads[i];
-        const Staged& staged = uploads_[i];
-        if (m.elempack != 1 || m.logical_shape() != staged.shape) {
-            QUOLL_LOGE("Vulkan: upload %zu does not have the size and type of the region", i);
-            return kError;
-        }
-        const bool narrowed = is_narrowed(staged.shape.dtype, storage_);
+        const Shape shape = m.logical_shape();
+        const bool narrowed = is_narrowed(shape.dtype, storage_);
         const StorageKernels& f16 = host_kernel_set().cast->f16;
-        unsigned char* const begin = to + staged.offset;
-        for_each_piece(m, staged.shape, begin, threads,
+        unsigned char* const begin = to + uploads_[i].offset;
+        for_each_piece(m, shape, begin, threads,
                        [&](const unsigned char* blob, unsigned char* copy, size_t bytes) {
                            if (narrowed)
                                f16.narrow((const float*)blob,
@@ -121,17 +143,17 @@ int VulkanRegion::write_uploads(const std::vector<Mat>& uploads, unsigned char* 
                                memcpy(copy, blob, bytes);
                        });
     }
-    return kOk;
 }
 
-int VulkanRegion::read_downloads(const unsigned char* from, std::vector<Mat>* downloads,
-                                 const Option& opt) const {
+int VulkanRegion::read_downloads(const unsigned char* from, size_t size,
+                                 std::vector<Mat>* downloads, const Option& opt) const {
     downloads->clear();
     for (const Staged& staged : downloads_) {
+        const Shape& shape = staged.shapes[size];
         Mat m;
-        m.create(staged.shape, 1, opt.blob_allocator);
+        m.create(shape, 1, opt.blob_allocator);
         if (m.empty()) return kOutOfMemory;
-        for_each_piece(m, staged.shape, (unsigned char*)from + staged.offset, opt.num_threads,
+        for_each_piece(m, shape, (unsigned char*)from + staged.offset, opt.num_threads,
                        [](unsigned char* blob, const unsigned char* copy, size_t bytes) {
                            memcpy(blob, copy, bytes);
                        });
@@ -157,12 +179,14 @@ int VulkanRegion::check_faults(const Replay& replay) const {
 
 int VulkanRegion::run(const std::vector<Mat>& uploads, std::vector<Mat>* downloads,
                       const Option& opt) const {
-    std::unique_ptr<Replay> replay = take();
+    size_t size;
+    QUOLL_RETURN_IF_ERROR(find_size(uploads, &size));
+    std::unique_ptr<Replay> replay = take(size);
     if (!replay) return kOutOfMemory;
-    int status = write_uploads(uploads, replay->upload(), opt.num_threads);
-    if (status == kOk) status = replay->run(opt.vulkan_max_in_flight);
+    write_uploads(uploads, replay->upload(), opt.num_threads);
+    int status = replay->run(opt.vulkan_max_in_flight);
     if (status == kOk) status = check_faults(*replay);
-    if (status == kOk) status = read_downloads(replay->download(), downloads, opt);
+    if (status == kOk) status = read_downloads(replay->download(), size, downloads, opt);
     give_back(std::move(replay));
     return status;
 }
@@ -180,23 +204,21 @@ struct VulkanRegion::Recorded {
     }
 };
 
-std::unique_ptr<Replay> VulkanRegion::take_recorded() const {
+std::unique_ptr<Replay> VulkanRegion::take_recorded(size_t size) const {
+    std::unique_ptr<Replay> replay;
     {
         std::lock_guard<std::mutex> lock(mutex_);
         if (!recorded_.empty()) {
-            std::unique_ptr<Replay> replay = std::move(recorded_.back());
+            replay = std::move(recorded_.back());
             recorded_.pop_back();
-            return replay;
         }
     }
-    return Replay::create(*device_, program_, false, MemoryUse::kDevice);
+    if (!replay) replay = Replay::create(*device_, program_, false, MemoryUse::kDevice);
+    if (replay && replay->set_size(program_, size) != kOk) replay.reset();
+    return replay;
 }
 
-bool VulkanRegion::is_upload(const VkMat& m, size_t index) const {
-    if (m.empty() || m.elempack != 1 || m.logical_shape() != uploads_[index].shape) {
-        QUOLL_LOGE("Vulkan: upload %zu does not have the size and type of the region", index);
-        return false;
-    }
+bool VulkanRegion::is_here(const VkMat& m, size_t index) const {
     const bool here = m.allocator->vkdev && m.allocator->vkdev->gpu() == device_;
     if (!here)
         QUOLL_LOGE("Vulkan: upload %zu is not in the memory of %s, where the net runs", index,
@@ -214,11 +236,13 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
     }
     if (list->is_submitted())
         return recording_error("extract", "what was submitted has not been waited for");
-    for (size_t i = 0; i < uploads_.size(); i++)
-        if (uploads.size() != uploads_.size() || !is_upload(uploads[i], i)) return kError;
+    size_t size;
+    QUOLL_RETURN_IF_ERROR(find_size(uploads, &size));
+    for (size_t i = 0; i < uploads.size(); i++)
+        if (!is_here(uploads[i], i)) return kError;
     const auto recorded = std::make_shared<Recorded>();
     recorded->region = shared_from_this();
-    recorded->replay = take_recorded();
+    recorded->replay = take_recorded(size);
     if (!recorded->replay) return kOutOfMemory;
     list->keep(recorded);
     std::vector<CommandList::Copy> in, out;
@@ -241,7 +265,7 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
     }
     downloads->clear();
     for (const Staged& staged : downloads_) {
-        const VkMat made(staged.shape, allocator);
+        const VkMat made(staged.shapes[size], allocator);
         if (made.empty()) return kOutOfMemory;
         out.push_back({recorded->replay->download_buffer(), staged.offset, buffer_of(*made.data),
                        made.buffer_offset(), made.bytes()});
@@ -259,7 +283,7 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
 int VulkanRegion::profile(const std::vector<Mat>& uploads, std::vector<double>* seconds) const {
     const std::unique_ptr<Replay> replay = Replay::create(*device_, program_, true);
     if (!replay) return kError;
-    QUOLL_RETURN_IF_ERROR(write_uploads(uploads, replay->upload(), 1));
+    write_uploads(uploads, replay->upload(), 1);
     QUOLL_RETURN_IF_ERROR(replay->run());
     return replay->times(seconds);
 }

@@ -23,13 +23,16 @@ public:
     bool records() const override { return true; }
     int record(const std::vector<VkMat>& uploads, std::vector<VkMat>* downloads,
                VkCompute& commands, const Option& opt) const override;
+    int room() const override { return room_; }
     size_t arena_bytes() const override { return program_.arena_bytes; }
 
     // To be filled by the compiler, then finished.
     Program& program() { return program_; }
     WeightStore& constants() { return *constants_; }
     // The places of the uploads and downloads in their buffers, in the order of Region::values.
-    int finish(const Region& region, const std::vector<size_t>& upload_offsets,
+    // sizes: the shapes of all values in each size that the region has.
+    int finish(const Region& region, const std::vector<std::vector<Shape>>& sizes,
+               const std::vector<size_t>& upload_offsets,
                const std::vector<size_t>& download_offsets, Storage storage, const Option& opt);
     // Seconds of each dispatch of one run on these uploads, by timestamps of the device.
     int profile(const std::vector<Mat>& uploads, std::vector<double>* seconds) const;
@@ -39,14 +42,17 @@ public:
 
 private:
     int divide(const Option& opt);
-    std::unique_ptr<Replay> take() const;
+    // size: that of the run.
+    std::unique_ptr<Replay> take(size_t size) const;
+    template <class M>
+    int find_size(const std::vector<M>& uploads, size_t* size) const;
     void give_back(std::unique_ptr<Replay> replay) const;
     struct Recorded;
-    std::unique_ptr<Replay> take_recorded() const;
+    std::unique_ptr<Replay> take_recorded(size_t size) const;
     int check_faults(const Replay& replay) const;
-    bool is_upload(const VkMat& m, size_t index) const;
-    int write_uploads(const std::vector<Mat>& uploads, unsigned char* to, int threads) const;
-    int read_downloads(const unsigned char* from, std::vector<Mat>* downloads,
+    bool is_here(const VkMat& upload, size_t index) const;
+    void write_uploads(const std::vector<Mat>& uploads, unsigned char* to, int threads) const;
+    int read_downloads(const unsigned char* from, size_t size, std::vector<Mat>* downloads,
                        const Option& opt) const;
 
     // Destroyed in the reverse order.
@@ -55,12 +61,13 @@ private:
     std::unique_ptr<WeightStore> constants_;
     // A value in a staging buffer: without gaps.
     struct Staged {
-        Shape shape;
+        std::vector<Shape> shapes;  // in each size
         size_t offset;
     };
     std::vector<Staged> uploads_, downloads_;
     std::vector<const Layer*> layers_;  // of the steps
     Storage storage_ = Storage::f32;
+    int room_ = 0;
     Program program_;
     // Arenas with their recordings: one for each run at a time, kMostReplays at most.
     mutable std::mutex mutex_;

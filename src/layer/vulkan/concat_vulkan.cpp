@@ -12,8 +12,8 @@ public:
 
     bool supports(const Shapes& in, const Shapes& out) const override {
         for (const Shape& shape : in)
-            if (shape.dims != out[0].dims || shape.n != out[0].n) return false;
-        return true;
+            if (shape.dims != out[0].dims) return false;
+        return items_fit(in, out[0].n);
     }
     void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                         Layouts* out) const override {
@@ -44,7 +44,10 @@ private:
         std::vector<CopyAxis> axes;
         for (int k = 0; k < 5; k++) {
             const int index = b.order[k];
-            axes.push_back({from_size(from.shape, index), a.steps[index], b.steps[index]});
+            if (index == 4)  // an only item is that of all
+                axes.push_back({(uint32_t)to.shape.n, from.item_step(), b.steps[index]});
+            else
+                axes.push_back({from_size(from.shape, index), a.steps[index], b.steps[index]});
         }
         const uint32_t valid = axes[0].size;
         const bool pads = to.layout == Layout::kChannelsLast;
@@ -54,7 +57,7 @@ private:
         record_strided_copy(r, from, from.first, to, first, axes, valid);
     }
     static uint32_t from_size(const Shape& s, int index) {
-        const int sizes[] = {s.w, s.h, s.d, s.c, s.n};
+        const int sizes[] = {s.w, s.h, s.d, s.c};
         return (uint32_t)sizes[index];
     }
 

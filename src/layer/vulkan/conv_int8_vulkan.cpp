@@ -10,7 +10,7 @@ namespace quoll {
 namespace {
 
 // Sums of more products may not fit in 32 bits.
-const int kMostTaps = (int)(0x7fffffffu / (128 * 128));
+int most_taps(bool affine) { return (int)(0x7fffffffu / (128 * (affine ? 255 : 128))); }
 
 std::vector<uint32_t> bytes_in_words(const Mat& bytes) {
     std::vector<uint32_t> words((bytes.total() + 3) / 4, 0);
@@ -18,6 +18,12 @@ std::vector<uint32_t> bytes_in_words(const Mat& bytes) {
     for (size_t i = 0; i < bytes.total(); i++) words[i / 4] |= (uint32_t)from[i] << (8 * (i % 4));
     return words;
 }
+
+// Zero points of values that have some.
+struct ZeroPoints {
+    bool affine;
+    int in, out;
+};
 
 // What both kinds of layers have.
 struct Int8Weights {
@@ -28,7 +34,7 @@ struct Int8Weights {
 
 class Int8Product : public VulkanLayer {
 public:
-    explicit Int8Product(const Activation& f) : f_(f) {}
+    Int8Product(const Activation& f, const ZeroPoints& zero) : f_(f), zero_(zero) {}
 
     int load(const Int8Weights& w, VulkanContext& context) {
         const Mat bytes =
@@ -49,6 +55,7 @@ public:
     bool takes_integers() const override { return true; }
 
 protected:
+    bool fits(int64_t taps) const { return taps <= most_taps(zero_.affine); }
     // added: null for nothing. Items lie one after the other.
     int record_product(Recorder& r, const ConvGeometry& g, int pad, const Value& in,
                        const Value* added, const Value& out) const {
@@ -61,9 +68,10 @@ protected:
         for (const auto field : {&WindowAxis::in, &WindowAxis::out, &WindowAxis::kernel,
                                  &WindowAxis::stride, &WindowAxis::dilation, &WindowAxis::before})
             for (const WindowAxis* axis : {&g.x, &g.y, &g.z}) push.push_back(axis->*field);
-        push.push_back(pad), push.push_back(f_.a), push.push_back(f_.b);
+        push.insert(push.end(), {pad - zero_.in, f_.a, f_.b, zero_.in, zero_.out});
         r.dispatch_linear(
-            to_int8 ? Shader::conv_int8_to_int8 : Shader::conv_int8, {f_.type, added != nullptr},
+            to_int8 ? Shader::conv_int8_to_int8 : Shader::conv_int8,
+            {f_.type, added != nullptr, zero_.affine, r.storage() == Storage::f16},
             {r.read(rounded), weight_, factors_, r.read(added ? *added : in), r.write(out)}, push,
             count);
         return kOk;
@@ -77,18 +85,21 @@ private:
         const uint32_t total = (uint32_t)shape.total();
         r.dispatch_linear(Shader::quantize, {(int)kActivationNone},
                           {r.read(in), r.write(made), rounding_},
-                          {total, in.first, made.first, total, 1, 1, 0.f, 0.f}, total);
+                          {total, in.first, made.first, total, 1, 1, 0.f, 0.f, 0}, total);
         return made;
     }
 
     const Activation f_;
+    const ZeroPoints zero_;
     Binding weight_, rounding_, factors_;
 };
 
 class ConvInt8Vulkan : public Int8Product {
 public:
     explicit ConvInt8Vulkan(const Convolution& layer)
-        : Int8Product(Activation(layer.activation_type, layer.activation_params)), layer_(layer) {}
+        : Int8Product(Activation(layer.activation_type, layer.activation_params),
+                      {layer.int8_affine != 0, layer.bottom_zero_point, layer.top_zero_point}),
+          layer_(layer) {}
 
     bool supports(const Shapes& in, const Shapes& out) const override {
         const LogMute mute;
@@ -99,7 +110,7 @@ public:
         if (in.size() != (layer_.add_input ? 2u : 1u) || made != out[0].total() ||
             (in.size() == 2 && in[1] != as_floats(out[0])))
             return false;
-        return (int64_t)g.num_input / g.group * g.maxk() <= kMostTaps;
+        return fits((int64_t)g.num_input / g.group * g.maxk());
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
         Shapes shapes;
@@ -122,16 +133,18 @@ private:
 class InnerProductInt8Vulkan : public Int8Product {
 public:
     explicit InnerProductInt8Vulkan(const InnerProduct& layer)
-        : Int8Product(Activation(layer.activation_type, layer.activation_params)), layer_(layer) {}
+        : Int8Product(Activation(layer.activation_type, layer.activation_params),
+                      {layer.int8_affine != 0, layer.bottom_zero_point, 0}),
+          layer_(layer) {}
 
     bool supports(const Shapes& in, const Shapes& out) const override {
-        return in.size() == 1 && layer_.num_input() <= kMostTaps && !is_integer(out[0].dtype);
+        return in.size() == 1 && fits(layer_.num_input()) && !is_integer(out[0].dtype);
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
         ConvGeometry g;
         g.x = g.y = g.z = WindowAxis::none();
         g.group = 1, g.num_input = layer_.num_input(), g.num_output = layer_.num_output;
-        return record_product(r, g, 0, in[0], nullptr, out[0]);
+        return record_product(r, g, layer_.bottom_zero_point, in[0], nullptr, out[0]);
     }
 
 private:
@@ -154,11 +167,11 @@ int make_form(const Op& layer, const Mat* output_scale, VulkanContext& context,
 
 int make_conv_int8_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made) {
     const Convolution* c = as<Convolution>(&layer);
-    if (c && c->int8_scale_term && !c->dynamic_weight && !c->int8_affine)
+    if (c && c->int8_scale_term && !c->dynamic_weight)
         return make_form<ConvInt8Vulkan>(*c, c->int8_output() ? &c->top_blob_int8_scales : nullptr,
                                          context, made);
     const InnerProduct* p = as<InnerProduct>(&layer);
-    if (p && p->int8_scale_term && !p->int8_affine)
+    if (p && p->int8_scale_term && p->int8_affine != 2)
         return make_form<InnerProductInt8Vulkan>(*p, nullptr, context, made);
     return kOk;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "layer/vulkan/conv_tiles.h"
+#include "layer/vulkan/lines.h"
 
 namespace quoll {
 
@@ -28,6 +29,25 @@ bool has_vectors(const MatrixSteps& m, uint32_t along, uint32_t across, int coun
 }
 
 }  // namespace
+
+int record_rounded(Recorder& r, const Value& from, int rows, int columns, bool together,
+                   MatrixSteps* steps, Value* made) {
+    const int kRounded = 7;  // of normalize.comp
+    *made = r.make(from.shape, Layout::kPlanar);
+    Lines lines;
+    lines.within.push_back({(uint32_t)columns, steps->column, steps->column, 0});
+    const LineAxis row = {(uint32_t)rows, steps->row, steps->row, 0};
+    (together ? lines.within : lines.across).push_back(row);
+    if (from.shape.n > 1)
+        lines.across.push_back({(uint32_t)from.shape.n, from.item_step(), made->item_step(), 0});
+    Binding table;
+    QUOLL_RETURN_IF_ERROR(lines.table(r, &table));
+    lines.dispatch(r, Shader::normalize, {kRounded, false, false, 0, false},
+                   {r.read(from), r.write(*made), table, table, table},
+                   {lines.count(), lines.length(), from.first, made->first, 0, 0, 0, 0, 0, 0, 0});
+    steps->first = made->first, steps->c = made->item_step();
+    return kOk;
+}
 
 void MatrixProduct::add_epilogue(const Recorder& r, const Fused& fused) {
     if (fused.f.type != kActivationNone) f = fused.f;

@@ -12,6 +12,12 @@ struct MatrixSteps {
     uint32_t first, row, column, c, d;
 };
 
+// A matrix, once for each item, with its rows (or all of them `together`) rounded to int8 by the
+// largest value, and times that again: what int8 products multiply. *steps: of `from`, then of the
+// result. 0, or a negative code after a message.
+int record_rounded(Recorder& r, const Value& from, int rows, int columns, bool together,
+                   MatrixSteps* steps, Value* made);
+
 // y = f(alpha A B + beta C + bias), c * d times.
 struct MatrixProduct {
     int rows, columns, depth;

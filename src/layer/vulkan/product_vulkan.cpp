@@ -1,6 +1,7 @@
 // Gemm and MatMul.
 #include "layer/vulkan/product.h"
 
+#include "layer/common/block_quant.h"
 #include "layer/nn/gemm.h"
 #include "layer/nn/matmul.h"
 #include "runtime/log_mute.h"
@@ -14,12 +15,15 @@ public:
     explicit GemmVulkan(const Gemm& layer) : layer_(layer) {}
 
     int load(VulkanContext& context) {
+        if (layer_.quantize_term && layer_.constantB) b_scale_ = layer_.B_data_int8_scale[0];
         const std::pair<const Mat*, Binding*> all[] = {
             {&layer_.A_data, &a_}, {&layer_.B_data, &b_}, {&layer_.C_data, &c_}};
         for (const auto& weight : all) {
             if (weight.first->empty() || (weight.second == &c_ && has_bias())) continue;
-            QUOLL_RETURN_IF_ERROR(
-                context.weights.add(values_of(*weight.first), context.storage, weight.second));
+            const bool integers = weight.first->dtype == DType::s8;
+            QUOLL_RETURN_IF_ERROR(context.weights.add(
+                integers ? integers_of(*weight.first) : values_of(*weight.first), context.storage,
+                weight.second));
         }
         if (!has_bias()) return kOk;
         std::vector<float> bias = values_of(layer_.C_data);
@@ -52,9 +56,9 @@ public:
         product.c = out[0].shape.n;
         size_t next = 0;
         product.a_steps = steps(p.m, p.k, layer_.transA);
-        product.a = operand(r, in, layer_.constantA, a_, &next, &product.a_steps);
+        QUOLL_RETURN_IF_ERROR(factor(r, in, false, p.m, p.k, &next, &product.a_steps, &product.a));
         product.b_steps = steps(p.k, p.n, layer_.transB);
-        product.b = operand(r, in, layer_.constantB, b_, &next, &product.b_steps);
+        QUOLL_RETURN_IF_ERROR(factor(r, in, true, p.k, p.n, &next, &product.b_steps, &product.b));
         product.has_bias = has_bias(), product.bias = c_;
         product.has_addend = p.c_shape != Gemm::kNone && !has_bias();
         if (product.has_addend) {
@@ -67,7 +71,7 @@ public:
         product.y = r.write(out[0]);
         product.y_steps = steps(p.m, p.n, layer_.output_transpose);
         product.y_steps.first = out[0].first, product.y_steps.c = out[0].item_step();
-        product.alpha = layer_.alpha, product.beta = layer_.alpha * layer_.beta;
+        product.alpha = layer_.alpha / b_scale_, product.beta = layer_.alpha * layer_.beta;
         product.add_epilogue(r, fused);
         product.record(r);
         return kOk;
@@ -82,6 +86,32 @@ private:
         if (transposed) return {0, 1, (uint32_t)rows, 0, 0};
         return {0, (uint32_t)columns, 1, 0, 0};
     }
+    // int8 values are exact in whatever is stored: B's only scale is part of alpha, those of A's
+    // rows are applied here.
+    std::vector<float> integers_of(const Mat& m) const {
+        const size_t rows = layer_.constantM, depth = layer_.constantK;
+        std::vector<float> values;
+        for (size_t i = 0; i < m.total(); i++) {
+            const size_t row = layer_.transA ? i % rows : i / depth;
+            const float scale = &m == &layer_.A_data ? layer_.A_data_int8_scales[row] : 1.f;
+            values.push_back(((const signed char*)m.data)[i] / scale);
+        }
+        return values;
+    }
+    // A, whose rows have a scale each, or B, which has one, where the product is of int8.
+    int factor(Recorder& r, const Values& in, bool is_b, int rows, int columns, size_t* next,
+               MatrixSteps* steps, Binding* made) const {
+        const bool constant = is_b ? layer_.constantB : layer_.constantA;
+        if (constant || !layer_.quantize_term) {
+            *made = operand(r, in, constant, is_b ? b_ : a_, next, steps);
+            return kOk;
+        }
+        Value rounded;
+        QUOLL_RETURN_IF_ERROR(
+            record_rounded(r, in[(*next)++], rows, columns, is_b, steps, &rounded));
+        *made = r.read(rounded);
+        return kOk;
+    }
     static Binding operand(Recorder& r, const Values& in, bool constant, const Binding& weight,
                            size_t* next, MatrixSteps* steps) {
         if (constant) return weight;
@@ -92,6 +122,7 @@ private:
 
     const Gemm& layer_;
     Binding a_, b_, c_;
+    float b_scale_ = 1.f;
 };
 
 class MatMulVulkan : public VulkanLayer {
@@ -156,7 +187,9 @@ int make_product_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerP
     const MatMul* matmul = as<MatMul>(&layer);
     if (matmul) made->reset(new MatMulVulkan(*matmul));
     const Gemm* gemm = as<Gemm>(&layer);
-    if (!gemm || gemm->quantize_term) return kOk;
+    if (!gemm || BlockQuant(gemm->quantize_term)) return kOk;
+    // f16 has no room for int8 values with scales of two factors.
+    if (gemm->quantize_term && context.storage == Storage::f16 && !gemm->constantB) return kOk;
     std::unique_ptr<GemmVulkan> form(new GemmVulkan(*gemm));
     QUOLL_RETURN_IF_ERROR(form->load(context));
     *made = std::move(form);

@@ -121,15 +121,20 @@ void Recorder::dispatch_linear(Shader shader, const Words& constants,
 }
 
 size_t Recorder::upload(const Value& to, DType host) {
-    const size_t bytes = host_bytes(to.shape, host);
+    const size_t offset = program_.add_upload(host_bytes(to.shape, host), device_.alignment());
+    upload_from(offset, to, host);
+    return offset;
+}
+
+void Recorder::upload_from(size_t offset, const Value& to, DType host) {
     Binding from;
-    from.where = Binding::kUpload, from.bytes = bytes;
-    from.offset = program_.add_upload(bytes, device_.alignment());
+    from.where = Binding::kUpload, from.bytes = host_bytes(to.shape, host);
+    from.offset = offset;
     if (is_integer(host)) {
         const uint32_t total = (uint32_t)to.shape.total();
         dispatch_linear(Shader::upload_int, {(int)host}, {from, write(to)}, {total, to.first},
                         total);
-        return from.offset;
+        return;
     }
     const Rows rows = rows_of(to);
     const uint32_t count = rows.count * rows.vectors();
@@ -138,24 +143,28 @@ size_t Recorder::upload(const Value& to, DType host) {
         {count, rows.vectors(), rows.length, plane(to.shape), rows.pitch / 4, to.first / 4, 0},
         count);
     if (is_narrowed(host, storage_)) program_.dispatches.back().narrowed = 6;
-    return from.offset;
 }
 
 size_t Recorder::download(const Value& from, DType host) {
+    const size_t offset = program_.add_download(host_bytes(from.shape, host), device_.alignment());
+    download_to(offset, from, host);
+    return offset;
+}
+
+void Recorder::download_to(size_t offset, const Value& from, DType host) {
     const size_t bytes = host_bytes(from.shape, host);
     Binding to;
     to.where = Binding::kDownload, to.bytes = bytes;
-    to.offset = program_.add_download(bytes, device_.alignment());
+    to.offset = offset;
     const uint32_t total = (uint32_t)from.shape.total();
     if (is_integer(host)) {
         dispatch_linear(Shader::download_int, {(int)host}, {read(from), to}, {total, from.first},
                         (uint32_t)(bytes / 4));
-        return to.offset;
+        return;
     }
     dispatch_linear(Shader::download, {host_type(host), (int)from.layout}, {read(from), to},
                     {total, plane(from.shape), from.shape.c, from.pitch, from.first},
                     (uint32_t)(bytes / 4));
-    return to.offset;
 }
 
 void Recorder::copy(const Value& from, const Value& to) {

@@ -89,6 +89,9 @@ public:
     // on.
     size_t upload(const Value& to, DType host);
     size_t download(const Value& from, DType host);
+    void upload_from(size_t offset, const Value& to, DType host);
+    void download_to(size_t offset, const Value& from, DType host);
+    Program& program() { return program_; }
 
 private:
     int keep_integers(const Mat& m, const Shape& shape, Value* value);

@@ -24,17 +24,18 @@ bool one_pixel(const Shape& s) { return plane(s) == 1 && s.n == 1; }
 
 }  // namespace
 
-RegionCompiler::RegionCompiler(const Region& region, std::vector<const VulkanLayer*> forms,
+RegionCompiler::RegionCompiler(Region region, std::vector<const VulkanLayer*> forms,
                                Recorder& recorder)
-    : region_(region),
+    : region_(std::move(region)),
       forms_(std::move(forms)),
       recorder_(recorder),
-      layouts_(region.values.size(), Layout::kPlanar),
-      places_(region.values.size()),
-      makers_(region.values.size(), -1),
-      values_(region.values.size()) {
-    for (size_t i = 0; i < region.steps.size(); i++)
-        for (int output : region.steps[i].outputs) makers_[output] = (int)i;
+      layouts_(region_.values.size(), Layout::kPlanar),
+      places_(region_.values.size()),
+      makers_(region_.values.size(), -1),
+      values_(region_.values.size()) {
+    for (size_t i = 0; i < region_.steps.size(); i++)
+        for (int output : region_.steps[i].outputs) makers_[output] = (int)i;
+    for (const RegionValue& value : region_.values) largest_.push_back(value.shape);
 }
 
 int RegionCompiler::compile() {
@@ -48,15 +49,65 @@ int RegionCompiler::compile() {
                 recorder_.keep(*value.constant, device_shape(value), layouts_[i], &values_[i]));
         values_[i].shape = device_shape(value);
         if (!value.is_uploaded()) continue;
+        begin_part(-1, (int)i);
         make_output((int)i);
         uploads_.push_back(recorder_.upload(values_[i], region_.values[i].shape.dtype));
         download((int)i);
     }
     for (size_t i = 0; i < region_.steps.size(); i++) {
-        recorder_.set_step((int)i);
+        begin_part((int)i, -1);
         QUOLL_RETURN_IF_ERROR(record_step((int)i));
     }
     return kOk;
+}
+
+void RegionCompiler::begin_part(int step, int upload) {
+    recorder_.set_step(step);
+    Program& program = recorder_.program();
+    parts_.push_back({step, upload, program.dispatches.size(), program.block_count()});
+}
+
+bool RegionCompiler::depends(const Part& part, const std::vector<char>& changed) const {
+    if (part.step < 0) return changed[part.upload] != 0;
+    const RegionStep& step = region_.steps[part.step];
+    const auto is_changed = [&](int value) { return changed[value] != 0; };
+    return std::any_of(step.inputs.begin(), step.inputs.end(), is_changed) ||
+           std::any_of(step.outputs.begin(), step.outputs.end(), is_changed);
+}
+
+bool RegionCompiler::add_size(const std::vector<Shape>& shapes, size_t i, size_t n) {
+    again_ = true;
+    std::vector<char> changed(shapes.size());
+    for (size_t v = 0; v < shapes.size(); v++) {
+        changed[v] = shapes[v] != largest_[v];
+        region_.values[v].shape = shapes[v];
+        values_[v].shape = device_shape(region_.values[v]);
+        if (!changed[v]) continue;
+        if (layouts_[v] != Layout::kPlanar || places_[v].value >= 0) return false;
+        if (shapes[v].total() > largest_[v].total()) return false;
+    }
+    Program& program = recorder_.program();
+    const size_t end = program.dispatches.size();
+    for (size_t k = 0; k < parts_.size(); k++) {
+        const Part& part = parts_[k];
+        if (!depends(part, changed)) continue;
+        program.begin_again(part.first_block);
+        if (part.step < 0) {
+            const auto at = std::count_if(parts_.begin(), parts_.begin() + (long)k,
+                                          [](const Part& p) { return p.step < 0; });
+            recorder_.upload_from(uploads_[at], values_[part.upload],
+                                  region_.values[part.upload].shape.dtype);
+            download(part.upload);
+        } else {
+            const StepFusion role = fusions_->role_of(part.step);
+            recorder_.set_step(part.step);
+            if (role != StepFusion::kNone && role != StepFusion::kEpilogue) return false;
+            if (record_step(part.step) != kOk) return false;
+        }
+        const size_t next = k + 1 < parts_.size() ? parts_[k + 1].first : end;
+        if (!program.end_again(part.first, next, i, n)) return false;
+    }
+    return true;
 }
 
 // As the first layer that reads it takes it.
@@ -112,6 +163,7 @@ bool RegionCompiler::can_be_placed(int value, uint32_t first, int into) const {
     if (!whole || layouts_[value] != Layout::kChannelsLast || places_[value].value >= 0)
         return false;
     if (value == into || makers_[value] < 0) return false;
+    if (region_.values[value].shape.n != region_.values[into].shape.n) return false;
     // An operator whose outputs may be views does not make them where they are wanted.
     return !forms_[makers_[value]]->gives_views();
 }
@@ -222,6 +274,8 @@ int RegionCompiler::record_step(int index) {
         }
         out.push_back(value);
     }
+    // Those of the outputs do not come again.
+    if (!again_) parts_.back().first_block = recorder_.program().block_count();
     if (aliases < out.size()) QUOLL_RETURN_IF_ERROR(record_fused(index, in, out));
     for (int output : outputs) download(output);
     return kOk;
@@ -229,7 +283,12 @@ int RegionCompiler::record_step(int index) {
 
 void RegionCompiler::download(int value) {
     const RegionValue& v = region_.values[value];
-    if (v.is_downloaded) downloads_[value] = recorder_.download(values_[value], v.shape.dtype);
+    if (!v.is_downloaded) return;
+    const auto before = downloads_.find(value);
+    if (before != downloads_.end())
+        recorder_.download_to(before->second, values_[value], v.shape.dtype);
+    else
+        downloads_[value] = recorder_.download(values_[value], v.shape.dtype);
 }
 
 std::vector<size_t> RegionCompiler::download_offsets() const {

@@ -12,9 +12,12 @@ namespace quoll {
 class RegionCompiler {
 public:
     // forms: of the region's steps.
-    RegionCompiler(const Region& region, std::vector<const VulkanLayer*> forms, Recorder& recorder);
+    RegionCompiler(Region region, std::vector<const VulkanLayer*> forms, Recorder& recorder);
     // 0, or a negative code after a message.
     int compile();
+    // Behind it: records what depends on the size of a run once more, for size i of n, in which the
+    // values have these shapes, none of them larger. False: what was compiled cannot serve.
+    bool add_size(const std::vector<Shape>& shapes, size_t i, size_t n);
     // Where uploads and downloads lie in the staging buffers, in the order of Region::values.
     std::vector<size_t> upload_offsets() const { return uploads_; }
     std::vector<size_t> download_offsets() const;
@@ -38,13 +41,22 @@ private:
     void download(int value);
     // The value in a layout, copied if need be.
     Value in_layout(int value, Layout layout);
+    // What was recorded for a step or an upload.
+    struct Part {
+        int step, upload;  // -1: the other of them
+        size_t first;      // dispatch
+        int first_block;
+    };
+    void begin_part(int step, int upload);
+    bool depends(const Part& part, const std::vector<char>& changed) const;
 
-    const Region& region_;
+    Region region_;  // in the sizes that are being recorded
     const std::vector<const VulkanLayer*> forms_;
     Recorder& recorder_;
     std::unique_ptr<const Fusions> fusions_;
     std::map<int, ChannelSums> sums_;  // by the value that they are of
     // By value of the region.
+    std::vector<Shape> largest_;  // as it was compiled for
     std::vector<Layout> layouts_;
     std::vector<Place> places_;
     std::vector<int> makers_;  // steps, -1 for uploads
@@ -53,6 +65,8 @@ private:
     std::map<int, Value> relaid_;        // copies in the other layout
     std::vector<size_t> uploads_;
     std::map<int, size_t> downloads_;  // by value
+    std::vector<Part> parts_;
+    bool again_ = false;
 };
 
 }  // namespace quoll

@@ -7,6 +7,7 @@
 #include "layer/vulkan/compiled_region.h"
 #include "layer/vulkan/region_compiler.h"
 #include "quoll/log.h"
+#include "runtime/log_mute.h"
 
 namespace quoll {
 
@@ -92,7 +93,8 @@ bool VulkanBackend::supports(const Layer& layer, const std::vector<Shape>& input
 bool VulkanBackend::is_profitable(const Region& region) const {
     double copied = 0, worked = 0;
     for (const RegionValue& value : region.values)
-        if (value.is_uploaded() || value.is_downloaded) copied += (double)value.shape.total();
+        if (!value.stays && (value.is_uploaded() || value.is_downloaded))
+            copied += (double)value.shape.total();
     for (const RegionStep& step : region.steps) {
         const std::vector<Shape> in = region.shapes(step.inputs);
         const std::vector<Shape> out = region.shapes(step.outputs);
@@ -106,11 +108,59 @@ bool VulkanBackend::is_profitable(const Region& region) const {
 std::shared_ptr<const CompiledRegion> VulkanBackend::compile(const Region& region,
                                                              const Option& opt) const {
     if (device_->tuning().is_on() && tune(region, opt) != kOk) return nullptr;
+    // Dispatches are divided by the time that they take in one size.
+    if (region.room > 0 && opt.vulkan_slice_us <= 0)
+        if (const std::shared_ptr<VulkanRegion> made = compile_sizes(region, opt)) return made;
     return compile_once(region, opt);
 }
 
 std::shared_ptr<VulkanRegion> VulkanBackend::compile_once(const Region& region,
                                                           const Option& opt) const {
+    std::vector<Shape> shapes;
+    for (const RegionValue& value : region.values) shapes.push_back(value.shape);
+    return compile_for(region, {shapes}, opt);
+}
+
+std::shared_ptr<VulkanRegion> VulkanBackend::compile_sizes(const Region& region,
+                                                           const Option& opt) const {
+    std::vector<std::vector<Shape>> sizes(region.room + 1);
+    for (int by = 0; by <= region.room; by++)
+        if (!longer_shapes(region, by, &sizes[by])) return nullptr;
+    return compile_for(region, sizes, opt);
+}
+
+// By the rules of the operators, of which the back end has to take all again.
+bool VulkanBackend::longer_shapes(const Region& region, int by, std::vector<Shape>* shapes) const {
+    const LogMute mute;
+    std::vector<char> changed;
+    for (const RegionValue& value : region.values) {
+        if (value.is_empty()) return false;
+        shapes->push_back(value.longer(by));
+        changed.push_back(value.grows >= 0);
+    }
+    for (const RegionStep& step : region.steps) {
+        if (std::none_of(step.inputs.begin(), step.inputs.end(),
+                         [&](int input) { return changed[input] != 0; }))
+            continue;
+        Shapes in, out;
+        for (int input : step.inputs) in.push_back((*shapes)[input]);
+        if (infer_batch_shapes(*step.layer, as_f32(in), false, &out) != kOk ||
+            out.size() != step.outputs.size())
+            return false;
+        for (size_t i = 0; i < out.size(); i++) {
+            Shape& shape = (*shapes)[step.outputs[i]];
+            out[i].dtype = shape.dtype;
+            changed[step.outputs[i]] = out[i] != shape;
+            if (by == 0 && out[i] != shape) return false;
+            shape = out[i];
+        }
+        if (!supports(*step.layer, in, out)) return false;
+    }
+    return true;
+}
+
+std::shared_ptr<VulkanRegion> VulkanBackend::compile_for(
+    const Region& region, const std::vector<std::vector<Shape>>& sizes, const Option& opt) const {
     std::vector<const VulkanLayer*> forms;
     for (const RegionStep& step : region.steps) {
         const auto found = layers_.find(step.layer);
@@ -123,10 +173,14 @@ std::shared_ptr<VulkanRegion> VulkanBackend::compile_once(const Region& region,
     const auto made = std::make_shared<VulkanRegion>(device_, weights_);
     Recorder recorder(*device_, storage_, opt.use_cooperative_matrix, &made->program(),
                       &made->constants());
-    RegionCompiler compiler(region, forms, recorder);
+    Region largest = region;
+    for (size_t i = 0; i < region.values.size(); i++) largest.values[i].shape = sizes.back()[i];
+    RegionCompiler compiler(std::move(largest), forms, recorder);
     if (compiler.compile() != kOk) return nullptr;
-    const int status =
-        made->finish(region, compiler.upload_offsets(), compiler.download_offsets(), storage_, opt);
+    for (size_t i = 0; i + 1 < sizes.size(); i++)
+        if (!compiler.add_size(sizes[i], i, sizes.size())) return nullptr;
+    const int status = made->finish(region, sizes, compiler.upload_offsets(),
+                                    compiler.download_offsets(), storage_, opt);
     return status == kOk ? made : nullptr;
 }
 

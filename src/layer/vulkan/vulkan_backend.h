@@ -36,6 +36,13 @@ private:
     VulkanBackend(std::shared_ptr<GpuDevice> device, Storage storage);
     bool fits(const Shape& shape, bool integers) const;
     std::shared_ptr<VulkanRegion> compile_once(const Region& region, const Option& opt) const;
+    // For all sizes that the region comes in; null: it takes a compilation for each.
+    std::shared_ptr<VulkanRegion> compile_sizes(const Region& region, const Option& opt) const;
+    // For sizes from those of the region to the largest. The shapes of all values in each.
+    std::shared_ptr<VulkanRegion> compile_for(const Region& region,
+                                              const std::vector<std::vector<Shape>>& sizes,
+                                              const Option& opt) const;
+    bool longer_shapes(const Region& region, int by, std::vector<Shape>* shapes) const;
     // Times all forms that the products of a region may have, and notes the best.
     int tune(const Region& region, Option opt) const;
 

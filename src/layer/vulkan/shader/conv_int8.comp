@@ -7,26 +7,40 @@
 #include "index.glsl"
 #include "math.glsl"
 #include "activation.glsl"
-#include "integers.glsl"
+#ifdef TO_INT
+#include "int8.glsl"
+#include "affine8.glsl"
+#endif
 
 layout(constant_id = 0) const int kActivation = 0;
 layout(constant_id = 1) const bool kAdds = false;
+layout(constant_id = 2) const bool kAffine = false;  // values have zero points
 layout(set = 0, binding = 0) readonly buffer Input { int x[]; };
 layout(set = 0, binding = 1) readonly buffer Weights { uint weights[]; };  // four bytes a word
 // Of each output channel: scale of the sum, bias, scale of the output.
 layout(set = 0, binding = 2) readonly buffer Factors { float factors[]; };
-READS(3, Added, added);
 #ifdef TO_INT
+// One form for both types that floats are stored as.
+layout(constant_id = 3) const bool kHalf = false;
+layout(set = 0, binding = 3) readonly buffer Added { uint added[]; };
+float added_at(uint i) {
+    if (!kHalf) return uintBitsToFloat(added[i]);
+    const vec2 two = unpackHalf2x16(added[i / 2u]);
+    return i % 2u == 0u ? two.x : two.y;
+}
 layout(set = 0, binding = 4) writeonly buffer Output { int y[]; };
 #else
+READS(3, Added, added);
+float added_at(uint i) { return float(added[i]); }
 WRITES(4, Output, y);
 #endif
 layout(push_constant) uniform Push {
     uint count, x_first, added_first, y_first;
     uint inputs, outputs, group_inputs, group_outputs;
     int in_sizes[3], out_sizes[3], kernel[3], stride[3], dilation[3], before[3];
-    int pad;
+    int pad;  // less the zero point
     float a, b;
+    int zero, out_zero;
 };
 
 int sum_of(uint item, uint channel, ivec3 at) {
@@ -48,7 +62,7 @@ int sum_of(uint item, uint channel, ivec3 at) {
                     const uint from = plane + uint((p.z * sizes.y + p.y) * sizes.x + p.x);
                     const int factor = bitfieldExtract(int(weights[weight / 4u]),
                                                        int(8u * (weight % 4u)), 8);
-                    sum += factor * (inside ? x[x_first + from] : pad);
+                    sum += factor * (inside ? x[x_first + from] - zero : pad);
                 }
     }
     return sum;
@@ -64,11 +78,11 @@ void main() {
     precise float v = float(sum_of(item, channel, at));
     v = v * factors[3u * channel];
     v = v + factors[3u * channel + 1u];
-    if (kAdds) v = v + float(added[added_first + i]);
+    if (kAdds) v = v + added_at(added_first + i);
     if (kActivation != 0) v = activated(v, kActivation, a, b);
 #ifdef TO_INT
     v = v * factors[3u * channel + 2u];
-    y[y_first + i] = rounded_to_int8(v);
+    y[y_first + i] = kAffine ? affine_int8(v, out_zero) : rounded_to_int8(v);
 #else
     y[y_first + i] = STORED(v);
 #endif

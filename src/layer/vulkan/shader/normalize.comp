@@ -1,10 +1,12 @@
-// Lines minus their mean, divided by their deviation or length, times factors and plus terms.
+// Lines minus their mean, divided by their deviation or length, times factors and plus terms; or
+// (kType 7) rounded to 127 steps of their largest value, as int8 products take them.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "math.glsl"
 #include "lines.glsl"
+#include "int8.glsl"
 
 layout(constant_id = 3) const int kType = 0;  // LineNorm::Type
 layout(constant_id = 4) const bool kFactor = false;
@@ -31,7 +33,7 @@ uvec3 value_step(uint i) {
     return kPlain ? i * uvec3(within_from, within_to, within_factor) : value_offsets(i);
 }
 
-// What the values are multiplied with, from the sum of squares.
+// What the values are multiplied with, from the sum of squares, or the largest.
 float scale_of(float squares) {
     const float mean = squares / float(length);
     switch (kType) {
@@ -45,6 +47,8 @@ float scale_of(float squares) {
             return 1.0 / max(sqrt(squares), eps);
         case 6:
             return 1.0 / sqrt(max(squares, eps));
+        case 7:
+            return squares == 0.0 ? 1.0 : 127.0 / squares;
     }
     return 1.0 / sqrt(mean + eps);
 }
@@ -102,11 +106,16 @@ void main() {
     }
     for (uint i = first_in_line(); i < length; i += step_in_line()) {
         const float v = float(x[origin.x + value_step(i).x]) - mean;
-        squares += v * v;
+        if (kType != 7)
+            squares += v * v;
+        else if (abs(v) > squares)
+            squares = abs(v);
     }
-    const float scale = scale_of(line_joined(squares, 0));
+    const float scale = scale_of(line_joined(squares, kType == 7 ? 1 : 0));
     for (uint i = first_in_line(); i < length; i += step_in_line()) {
         const uvec3 at = origin + value_step(i);
-        y[at.y] = STORED(affine((float(x[at.x]) - mean) * scale, at.z));
+        float v = (float(x[at.x]) - mean) * scale;
+        if (kType == 7) v = float(rounded_to_int8(v)) / scale;
+        y[at.y] = STORED(affine(v, at.z));
     }
 }

@@ -4,6 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "index.glsl"
 #include "integers.glsl"
+#include "int8.glsl"
 #include "math.glsl"
 
 layout(constant_id = 0) const int kFrom = 0;
