@@ -175,44 +175,43 @@ static int run_until_settled(LayerGraph& graph, const std::vector<Pass>& passes,
 }
 
 // Null, and then not in the library, if that has none of the operators that the pass looks for.
-template <class... Types>
-static constexpr Pass of(Pass pass, Types... types) {
-    return (has_layer(types) || ...) ? pass : nullptr;
+template <class... Operators>
+static constexpr Pass of(Pass pass) {
+    return (kIsBuilt<Operators> || ...) ? pass : nullptr;
 }
 
 // While layers are as they were loaded: they are made once more from their parameters.
 static constexpr Pass kOfConstants[] = {
     eliminate_identity,
-    of(fold_constant, "MemoryData"),
-    of(fold_dynamic_weight, "MemoryData"),
+    of<MemoryData>(fold_constant),
+    of<MemoryData>(fold_dynamic_weight),
 };
 static constexpr Pass kPasses[] = {
     eliminate_identity,
-    of(merge_gate, "PReLU", "Sigmoid", "HardSigmoid"),
-    of(fold_scalar_operand, "MemoryData"),
-    of(reduction_to_pooling, "Reduction"),
-    of(eliminate_flatten, "Flatten", "Reshape"),
+    of<PReLU, Sigmoid, HardSigmoid>(merge_gate),
+    of<MemoryData>(fold_scalar_operand),
+    of<Reduction>(reduction_to_pooling),
+    of<Flatten, Reshape>(eliminate_flatten),
     convolution_to_product,
-    of(fold_padding, "Padding"),
+    of<Padding>(fold_padding),
     fold_affine,
     fuse_activation,
-    of(eliminate_batch_axes, "BatchAxis"),
+    of<BatchAxis>(eliminate_batch_axes),
     merge_parallel,
 };
 // Besides these.
 static constexpr Pass kNotOfFiles[] = {
-    of(fold_row_norm, "BatchAxis"),
+    of<BatchAxis>(fold_row_norm),
     fuse_residual,
-    of(fuse_moved_activation, "Reshape", "Permute", "Flatten", "Squeeze", "ExpandDims",
-       "BatchAxis"),
-    of(fold_joined_affine, "Concat"),
-    of(fuse_joined_activation, "Concat"),
+    of<Reshape, Permute, Flatten, Squeeze, ExpandDims, BatchAxis>(fuse_moved_activation),
+    of<Concat>(fold_joined_affine),
+    of<Concat>(fuse_joined_activation),
 };
 // What rounds its output takes no activation and no sum any more.
 static constexpr Pass kLast[] = {
     kHasInt8 ? keep_int8 : nullptr,
-    of(turn_fewer, "Permute"),
-    of(mark_channels, "Permute"),
+    of<Permute>(turn_fewer),
+    of<Permute>(mark_channels),
 };
 
 int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {

@@ -206,7 +206,7 @@ void ExecutionPlan::Compiler::add_steps() {
     LogMute quiet;  // what does not fit is found out, and said, when it runs
     while (segment_->end < plan_.order_.size() && add(*graph_.layers[plan_.order_[segment_->end]]))
         segment_->end++;
-    if constexpr (has_layer("Concat")) {
+    if constexpr (kIsBuilt<Concat>) {
         if (has_concat_ && graph_.has_concats) segment_->aliases = aliases();
     }
 }

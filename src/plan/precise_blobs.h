@@ -8,7 +8,7 @@
 namespace quoll {
 
 // Without these there are no norms and no spectra: the smallest libraries need no passes for them.
-constexpr bool kHasPreciseBlobs = has_layer("UnaryOp") || has_layer("Log") || has_layer("Power");
+constexpr bool kHasPreciseBlobs = kIsBuilt<UnaryOp> || kIsBuilt<Log> || kIsBuilt<Power>;
 
 // Half floats end at 6e-8: powers of a spectrum, variances, and what is added to keep them from 0,
 // are 0 as such, whose logarithm and quotient are infinite. What logarithms, roots and divisors are

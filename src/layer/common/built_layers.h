@@ -3,19 +3,22 @@
 #ifndef QUOLL_LAYER_BUILT_LAYERS_H
 #define QUOLL_LAYER_BUILT_LAYERS_H
 
-#include <string_view>
-
 namespace quoll {
 
-constexpr bool has_layer(std::string_view type) {
-    return false
-#define QUOLL_LAYER(index, name, ...) || type == #name
+#define QUOLL_LAYER(index, type, ...) class type;
 #define QUOLL_LAYER_FAST QUOLL_LAYER
+#include "layer/layer_list.inc"
+#undef QUOLL_LAYER
+
+template <class T>
+constexpr bool kIsBuilt = false;
+
+#define QUOLL_LAYER(index, type, ...) \
+    template <>                       \
+    constexpr bool kIsBuilt<type> = true;
 #include "enabled_layers.inc"
 #undef QUOLL_LAYER
 #undef QUOLL_LAYER_FAST
-        ;
-}
 
 }  // namespace quoll
 
