@@ -76,10 +76,8 @@ int convolve(const Mat& in, const ConvGeometry& g, const T* weights, T pad_value
 }
 
 int convolve_f32(const ConvolutionFields& s, const ConvGeometry& g, const Mat& in,
-                 const Mat& weight, const Mat& bias, Mat& top, const Option& opt) {
-    // What is added comes before the activation.
-    const Activation activation =
-        s.add_input ? Activation() : Activation(s.activation_type, s.activation_params);
+                 const Mat& weight, const Mat& bias, const Activation& activation, Mat& top,
+                 const Option& opt) {
     return convolve<float, double, float>(
         in, g, weight, s.pad_value, top, opt, [&](int p, double sum, float* out) {
             *out = activate((float)(sum + (bias.empty() ? 0.f : bias[p])), activation);
@@ -90,20 +88,22 @@ int convolve_f32(const ConvolutionFields& s, const ConvGeometry& g, const Mat& i
 int convolve_int16(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom, Mat& top,
                    const Option& opt) {
     const float input_scale = s.bottom_blob_int8_scales[0];
-    const int count = s.weight_data_size;
     const signed char* const weights = s.weight_data_int8;
     Mat in = bottom.clone(opt.workspace_allocator);
-    Mat wide(Shape(count), 1, opt.workspace_allocator);
+    Mat wide(Shape(s.weight_data_size), 1, opt.workspace_allocator);
     if (in.empty() || wide.empty()) return kOutOfMemory;
     for_each_value(in, [&](float x) { return (float)int16_value(x, input_scale); });
-    for (int i = 0; i < count; i++) wide[i] = (float)weights[i];
+    for (int i = 0; i < wide.w; i++) wide[i] = (float)weights[i];
+    QUOLL_RETURN_IF_ERROR(convolve_f32(s, g, in, wide, Mat(), Activation(), top, opt));
     const Activation activation(s.activation_type, s.activation_params);
-    return convolve<float, double, float>(
-        in, g, wide, 0.f, top, opt, [&](int p, double sum, float* out) {
-            const float scale = dequantize_scale(input_scale, s.weight_data_int8_scales[p]);
-            const double x = sum * scale + (s.bias_data.empty() ? 0.f : s.bias_data[p]);
-            *out = activate((float)x, activation);
-        });
+    for (int p = 0; p < g.num_output; p++) {
+        Mat channel = top.channel(p);
+        const float scale = dequantize_scale(input_scale, s.weight_data_int8_scales[p]);
+        const float bias = s.bias_data.empty() ? 0.f : s.bias_data[p];
+        for_each_value(channel,
+                       [&](float sum) { return activate(sum * scale + bias, activation); });
+    }
+    return kOk;
 }
 
 // top: s8 or f32.
@@ -334,7 +334,11 @@ int Convolution::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops
             QUOLL_RETURN_IF_ERROR(flat_weight(*this, bottoms[1], opt, &weight));
             if (bias_term) QUOLL_RETURN_IF_ERROR(flat_weight(*this, bottoms[2], opt, &bias));
         }
-        QUOLL_RETURN_IF_ERROR(convolve_f32(*this, g, bottom, weight, bias, channels, opt));
+        // What is added comes before the activation.
+        const Activation activation =
+            add_input ? Activation() : Activation(activation_type, activation_params);
+        QUOLL_RETURN_IF_ERROR(
+            convolve_f32(*this, g, bottom, weight, bias, activation, channels, opt));
     }
     if (flat) tops[0] = tops[0].reshape(g.num_output, opt.blob_allocator);
     if (tops[0].empty()) return kOutOfMemory;

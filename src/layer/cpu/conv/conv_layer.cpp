@@ -25,6 +25,7 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
 }
 
 int ConvolutionCpu::create_int16(const Option& opt) {
+    if (!kHasInt8) return kError;
     for (std::unique_ptr<ConvolutionCpu>* part : {&low_, &high_}) {
         const bool high = part == &high_;
         part->reset(new ConvolutionCpu(axes));
@@ -51,6 +52,7 @@ int ConvolutionCpu::create_int16(const Option& opt) {
 }
 
 int ConvolutionCpu::forward_int16(const Mat& bottom, Mat* top, const Option& opt) const {
+    if (!kHasInt8) return kError;
     const ShapeList in(bottom);
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *in, &g));

@@ -52,8 +52,9 @@ private:
                          const Option& opt) const;
     int forward_int8(const ConvolutionPlan& p, const Mat& bottom, const Mat& added, Mat* top,
                      const Option& opt) const;
-    int create_int16(const Option& opt);
-    int forward_int16(const Mat& bottom, Mat* top, const Option& opt) const;
+    // Not worth the room of their fast forms.
+    [[gnu::cold]] int create_int16(const Option& opt);
+    [[gnu::cold]] int forward_int16(const Mat& bottom, Mat* top, const Option& opt) const;
 
     ConvRunner runner_;
     Int8Conv int8_;
