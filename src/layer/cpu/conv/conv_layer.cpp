@@ -109,7 +109,7 @@ int ConvolutionCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bot
 
 void ConvolutionCpu::plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in,
                                   const Option& opt, std::vector<BlobLayout>* out) const {
-    if (low_) return low_->plan_layouts(nullptr, in, opt, out);
+    if (kHasInt8 && low_) return low_->plan_layouts(nullptr, in, opt, out);
     if (!is_fast(in.size())) return;
     BlobLayout& top = (*out)[0];
     const bool flat = is_flat_input(*this, in[0].shape);
@@ -241,7 +241,7 @@ int ConvolutionCpu::forward(const std::vector<Mat>& bottom_blobs, std::vector<Ma
         std::vector<Mat> bottoms(bottom_blobs);
         return forward_planned(p, bottoms, top_blobs, false, opt);
     }
-    if (low_ && bottom_blobs.size() == 1) {
+    if (kHasInt8 && low_ && bottom_blobs.size() == 1) {
         top_blobs.resize(1);
         return forward_int16(bottom_blobs[0], &top_blobs[0], opt);
     }
