@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from engine import run_engine
+from quantize_sweep import in_ncnn
 from quantizing import quantize, report_layers
 
 pytestmark = pytest.mark.skipif('ENGINERUN_PREFIX' in os.environ, reason='the same on every machine')
@@ -61,6 +62,10 @@ def test_projections(form, tmp_path):
         quantize(model, tmp_path / 'q', '--data', *data, '--kind', kind, '--report', tmp_path / 'r')
         got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', inputs, ['out'])['out']
         assert np.abs(got - exact).max() < noise * np.abs(exact).max(), kind
+        if kind == 'int8':  # ncnn's form
+            theirs = in_ncnn(tmp_path / 'q.param', tmp_path / 'q.bin', inputs, ['out'])
+            if theirs != 'no ncnn wheel':
+                np.testing.assert_allclose(got, theirs['out'].reshape(got.shape), atol=1e-5 * np.abs(exact).max())
         kinds = {layer['name']: layer['kind'] for layer in report_layers(tmp_path / 'r').values()}
         assert kind == 'float' or kinds == {f'mha_{part}': kind for part in ('q', 'k', 'v', 'out')}
     size = os.path.getsize(model[1])
