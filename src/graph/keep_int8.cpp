@@ -139,7 +139,7 @@ int keep_affine(LayerGraph& graph, int index, ConvolutionFields* conv) {
 
 int keep_int8(LayerGraph& graph, int index, const LayerMaker&) {
     ConvolutionFields* own = convolution_fields(graph, index);
-    const bool affine = own && own->int8_affine;
+    const bool affine = own && own->int8_affine == 1;
     if (affine && graph.is<AffineQuantize>(graph.only_reader(index)))
         return keep_affine(graph, index, own);
     if (!gives_int8(graph, index, affine)) return 0;

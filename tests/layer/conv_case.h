@@ -23,6 +23,11 @@ inline LayerCase affine(LayerCase layer) {
     return layer.range(-128, 127).int8_weights().weights("top_blob_int8_scales", 0.2f, 0.4f);
 }
 
+// Inputs of 16 bits, in steps that some of them leave.
+inline LayerCase int16(LayerCase layer) {
+    return layer.int8_weights().weights("bottom_blob_int8_scales", 33000, 34000);
+}
+
 }  // namespace quoll
 
 #endif

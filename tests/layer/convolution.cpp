@@ -62,6 +62,10 @@ static const std::vector<LayerCase> kCases = {
     affine(conv(Shape(10, 8, 3, DType::s8), 16, 3, "4=1 3=2 5=1 8=101 26=1 27=7 28=-128 9=1")),
     affine(conv(Shape(11, 8, 32, DType::s8), 12, 1, "8=101 26=1 27=-128 28=127 9=4")),
     affine(conv(Shape(9, 8, 64, DType::s8), 16, 3, "4=-233 3=2 8=101 26=1 27=100 28=-5")),
+    int16(conv(Shape(10, 8, 16), 24, 3, "4=1 5=1 8=2 26=3 9=1")),
+    int16(conv(Shape(11, 9, 3), 10, 5, "4=2 3=2 8=1 26=3 9=4")),
+    int16(conv(Shape(17, 13, 32), 32, 3, "4=1 5=1 8=2 26=3")),
+    int16(conv(Shape(20), 12, 1, "5=1 8=2 26=3 9=1")),
     LayerCase({Shape(9, 8, 4), Shape(3, 3, 4, 8), Shape(8)}, "1=3 4=1 5=1 19=1 9=1").terms(36),
     LayerCase({Shape(9, 8, 6), Shape(2, 1, 6, 5)}, "3=2 4=-233 19=1").terms(12),
     // Direct, by Winograd's algorithm, planar, with activations that clamp and that do not.

@@ -23,6 +23,7 @@ static const std::vector<LayerCase> kCases = {
     conv_case(Shape(33, 64), 48, 3, "4=1 8=101 5=1 9=1").weights("top_blob_int8_scales", 20, 30),
     LayerCase({Shape(25, 8), Shape(25, 16)}, "0=16 1=3 4=1 5=1 6=384 8=1 9=1 29=1").terms(24),
     affine(conv_case(Shape(30, 16, DType::s8), 24, 3, "4=1 5=1 8=1 26=1 27=-100 9=1")),
+    int16(conv_case(Shape(30, 16), 24, 3, "4=1 5=1 8=1 26=3 9=1")),
     affine(conv_case(Shape(31, 3, DType::s8), 16, 3, "4=1 3=2 5=1 8=101 26=1 27=7 28=-128")),
 };
 QUOLL_LAYER_CASES(Convolution1D, kCases)

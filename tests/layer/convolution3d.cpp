@@ -22,6 +22,7 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(6, 5, 4, 8), Shape(6, 5, 4, 16)}, "0=16 1=3 4=1 5=1 6=3456 8=1 9=1 29=1")
         .terms(216),
     affine(conv_case(Shape(6, 7, 5, 16, DType::s8), 24, 3, "4=1 5=1 8=1 26=1 27=-100 9=1")),
+    int16(conv_case(Shape(6, 7, 5, 4), 8, 3, "4=1 5=1 8=1 26=3 9=1")),
     affine(conv_case(Shape(7, 5, 6, 3, DType::s8), 16, 3, "4=1 3=2 5=1 8=101 26=1 27=7 28=-128")),
     LayerCase({Shape(6, 5, 4, 4)}, "0=8 1=3 11=2 21=1 6=192 4=1 24=0 5=1").terms(24),
     LayerCase({Shape(6, 5, 3)}, "0=4 1=3 11=3 21=1 6=108 4=1 24=0").terms(27),

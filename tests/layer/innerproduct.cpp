@@ -1,4 +1,4 @@
-#include "layer_test.h"
+#include "conv_case.h"
 
 namespace quoll {
 
@@ -28,6 +28,8 @@ static const std::vector<LayerCase> kCases = {
     product(Shape(24, 4, DType::s8), 8, 24, "1=1 8=1").range(-127, 127).int8_weights(),
     product(Shape(20, 8), 12, 20, "1=1 8=1 26=2 9=1").int8_weights(),
     product(Shape(4, 5, 3), 7, 60, "8=2 26=2").int8_weights().range(0.5f, 3),
+    int16(product(Shape(20, 8), 12, 20, "1=1 8=1 26=3 9=1")),
+    int16(product(Shape(4, 5, 3), 7, 60, "8=2 26=3 9=4")),
     product(Shape(35, 4, DType::s8), 9, 35, "1=1 8=1 26=1 27=-128 9=1")
         .range(-128, 127)
         .int8_weights(),
@@ -61,6 +63,17 @@ TEST(InnerProduct, refuses_what_does_not_fit) {
     ASSERT_NE(nullptr, layer);
     EXPECT_TRUE(run_layer(*layer, {Mat(4)}).empty());
     EXPECT_TRUE(run_layer(*layer, {Mat(2, 2, 1)}).empty());
+}
+
+TEST(InnerProduct, int16_by_hand) {
+    Mat weight(4, (size_t)1u);
+    for (int i = 0; i < 4; i++) ((signed char*)weight.data)[i] = (signed char)(i - 1);
+    const std::vector<Mat> weights = {weight, mat_of(Shape(2), {1, 2}), mat_of(Shape(1), {100})};
+    // 5 / 1000 is half a step, and goes to the even one; 32639 steps are the most.
+    expect_values("InnerProduct", "0=2 2=4 8=1 26=3", weights,
+                  {mat_of(Shape(2, 3), {1.234f, 123.45f, 0.005f, 0.015f, -1000, 1000})},
+                  mat_of(Shape(2, 3), {-1.23f, 124.065f, 0, 0.02f, 326.39f, 163.195f}));
+    EXPECT_EQ(nullptr, make_layer("InnerProduct", "0=2 2=4 8=1 26=3 27=3", weights));
 }
 
 TEST(InnerProduct, range_by_hand) {

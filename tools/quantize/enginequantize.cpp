@@ -22,6 +22,7 @@
 #include "layer/control/output.h"
 #include "layer/norm/softmax.h"
 #include "onnx/load_onnx.h"
+#include "quantize/attention_products.h"
 #include "quantize/deconv_as_conv.h"
 #include "quantize/eq_search.h"
 #include "quantize/equalise.h"
@@ -366,13 +367,15 @@ void tell_skipped(const Calibration& calibration, MessageLog* log) {
 
 void print_frontier(const QuantizeReport& report) {
     if (report.frontier.empty()) return;
-    printf("%-7s %-12s %-10s %-14s layers that are left in float\n", "float",
-           (report.metric + " drop").c_str(), "ms", "weight bytes");
+    printf("%-7s %-12s %-10s %-14s layers that are left in float (a16w8: get inputs of 16 bits)\n",
+           "float", (report.metric + " drop").c_str(), "ms", "weight bytes");
     for (const FrontierPoint& p : report.frontier) {
         std::string names;
         for (const std::string& name : p.layers) names += " +" + name;
         printf("%-7zu %-12.6f %-10.4f %-14s%s%s\n", p.float_layers, p.drop, p.ms,
-               grouped((int64_t)p.bytes).c_str(), p.chosen ? " <- chosen" : "",
+               grouped((int64_t)p.bytes).c_str(),
+               ((p.kind == kInt16Kind ? " a16w8" : "") + std::string(p.chosen ? " <- chosen" : ""))
+                   .c_str(),
                printable(names).substr(0, 100).c_str());
     }
 }
@@ -451,7 +454,8 @@ public:
             run_graph_passes(&model_, blobs_before_swish(model_), &passes))
             return fail("");
         original_ = model_;
-        if (a_.table_in.empty() && deconvolutions_to_convolutions(options_, &model_))
+        if (a_.table_in.empty() && (deconvolutions_to_convolutions(options_, &model_) ||
+                                    attention_to_products(&options_, &model_)))
             return fail("");
         before_ = model_;
         report_.model = a_.files[0], report_.method = a_.method;
@@ -591,7 +595,8 @@ private:
         const auto begin = std::chrono::steady_clock::now();
         const bool could = part_ && !a_.no_equalize && rounds && !equalisable_blobs(model_).empty();
         Equalised form = could ? Equalised::kAll : Equalised::kNone;
-        if (part_ && a_.method == "best" && is_static_kind(options_.kind)) choose_best(&form);
+        const bool narrow = is_static_kind(options_.kind) && options_.kind != kInt16Kind;
+        if (part_ && a_.method == "best" && narrow) choose_best(&form);
         if (equalise_channels(*part_, form)) return -1;
         if (part_ && look_at_blobs(*part_)) return -1;
         if (part_) tell_skipped(report_.calibration, log_);

@@ -102,8 +102,9 @@ int search_ranges(const Model& model, const Calibration& calibration, const Samp
         const ModelLayer& layer = model.layers[target.layer];
         const auto seen = calibration.blobs.find(target.source);
         const std::string kind = kind_of_layer(*options, target.name);
-        if (target.already || !is_static_kind(kind) || layer.inputs.size() != 1 ||
-            seen == calibration.blobs.end() || !(seen->second.range.magnitude() > 0.f))
+        if (target.already || !is_static_kind(kind) || kind == kInt16Kind ||
+            layer.inputs.size() != 1 || seen == calibration.blobs.end() ||
+            !(seen->second.range.magnitude() > 0.f))
             continue;
         const bool affine = kind == "affine";
         const Reader reader = {&layer, affine, weight_scales(layer, options->weights, affine)};

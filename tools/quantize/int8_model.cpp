@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "layer/common/affine8.h"
+#include "layer/common/int16_input.h"
 #include "layer/nn/convolution.h"
 #include "layer/nn/innerproduct.h"
 #include "layer/quantize/affine.h"
@@ -115,6 +116,14 @@ int set_int8(ModelLayer* layer, const std::vector<float>& scales, float input_sc
 
 int make_int8(ModelLayer* layer, const std::vector<float>& scales, float input_scale) {
     return set_int8(layer, scales, input_scale, nullptr);
+}
+
+int make_int16(ModelLayer* layer, const std::vector<float>& scales, float most, int bits,
+               float* input_scale) {
+    const int steps = std::min((1 << (bits - 1)) - 1, kInt16Limit);
+    *input_scale = (float)steps / most;
+    QUOLL_RETURN_IF_ERROR(make_int8(layer, scales, *input_scale));
+    return layer->set("int8_affine", kInt16Input);
 }
 
 int make_affine(int index, const std::vector<float>& scales, const ValueRange& range,

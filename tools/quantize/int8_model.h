@@ -31,6 +31,11 @@ int make_int8(ModelLayer* layer, const std::vector<float>& scales, float input_s
 // range: of the input, with 0 in it. scales: by channel.
 int make_affine(int layer, const std::vector<float>& scales, const ValueRange& range, Model* model);
 
+// The same for inputs that are rounded to so many bits, 9 to 16, of which `most` is the largest: of
+// Convolution without groups and InnerProduct. Steps are those of the bits, the room that of 16.
+int make_int16(ModelLayer* layer, const std::vector<float>& scales, float most, int bits,
+               float* input_scale);
+
 // Adds to the bias what rounded weights take from the mean output, given the mean of each channel
 // of the input (of an InnerProduct: of each value of a row). before: the layer with f32 weights.
 // Nothing is done where the means do not fit.

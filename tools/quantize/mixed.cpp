@@ -41,10 +41,11 @@ public:
         return kOk;
     }
 
-    int measure(const std::vector<std::string>& in_float, Measured* m) const {
+    int measure(const std::vector<std::string>& in_float, const std::string& kind,
+                Measured* m) const {
         QuantizeOptions options = options_;
         options.trial = true;
-        for (const std::string& layer : in_float) options.layers[layer].kind = "float";
+        for (const std::string& layer : in_float) options.layers[layer].kind = kind;
         Model model = model_;
         std::vector<LayerChoice> choices;
         Accuracy accuracy;
@@ -64,6 +65,22 @@ public:
     bool within_budget(const FrontierPoint& p) const {
         return (mixed_.max_ms < 0 || p.ms <= mixed_.max_ms) &&
                (mixed_.max_bytes < 0 || p.bytes <= mixed_.max_bytes);
+    }
+
+    // Within the budget, and the drop at most what is asked for.
+    bool is_good(const FrontierPoint& p) const {
+        return within_budget(p) && (mixed_.max_drop < 0 || p.drop <= mixed_.max_drop);
+    }
+
+    // The point with these layers of this kind, measured.
+    int add(const std::vector<std::string>& layers, const std::string& kind, FrontierPoint point,
+            std::vector<FrontierPoint>* frontier) const {
+        Measured m;
+        QUOLL_RETURN_IF_ERROR(measure(layers, kind, &m));
+        point.kind = kind;
+        point.drop = m.drop, point.ms = m.ms, point.bytes = m.bytes;
+        frontier->push_back(point);
+        return kOk;
     }
 
 private:
@@ -150,33 +167,36 @@ int choose_mixed(const Model& original, const Model& model, const Calibration& c
         for (const std::string& other : layers)
             if (other != layer) others.push_back(other);
         Measured m;
-        QUOLL_RETURN_IF_ERROR(search.measure(others, &m));
+        QUOLL_RETURN_IF_ERROR(search.measure(others, "float", &m));
         order.push_back({-m.noise, layer});
         if (progress) progress(++done, total);
     }
     std::stable_sort(order.begin(), order.end());
     std::vector<std::string> in_float;
+    bool found = false, wide_tried = false;
     for (size_t step : steps) {
         FrontierPoint point;
         while (in_float.size() < step) {
             point.layers.push_back(order[in_float.size()].second);
             in_float.push_back(point.layers.back());
         }
-        Measured m;
-        QUOLL_RETURN_IF_ERROR(search.measure(in_float, &m));
         point.float_layers = step;
-        point.drop = m.drop, point.ms = m.ms, point.bytes = m.bytes;
-        frontier->push_back(point);
+        QUOLL_RETURN_IF_ERROR(search.add(in_float, "float", point, frontier));
+        const FrontierPoint made = frontier->back();
+        found |= mixed.max_drop >= 0 && search.is_good(made);
+        // The first that will do, or what float is too large or slow for.
+        const bool tried = mixed.max_drop >= 0 ? found && !wide_tried : !search.within_budget(made);
+        wide_tried |= tried;
+        if (tried && step > 0 && options->kind != kInt16Kind)
+            QUOLL_RETURN_IF_ERROR(search.add(in_float, kInt16Kind, point, frontier));
         if (progress) progress(++done, total);
     }
     FrontierPoint* best = nullptr;
     for (FrontierPoint& point : *frontier) {
-        if (!search.within_budget(point)) continue;
-        if (mixed.max_drop >= 0) {
-            if (point.drop <= mixed.max_drop && !best) best = &point;
-        } else if (!best || point.drop < best->drop) {
-            best = &point;
-        }
+        if (!search.is_good(point)) continue;
+        const bool wide = best && point.kind == kInt16Kind && point.ms <= best->ms &&
+                          point.float_layers == best->float_layers;
+        if (!best || (mixed.max_drop >= 0 ? wide : point.drop < best->drop)) best = &point;
     }
     if (!best) {
         const FrontierPoint &first = frontier->front(), &last = frontier->back();
@@ -187,7 +207,8 @@ int choose_mixed(const Model& original, const Model& model, const Calibration& c
         return kError;
     }
     best->chosen = true;
-    for (size_t i = 0; i < best->float_layers; i++) options->layers[order[i].second].kind = "float";
+    for (size_t i = 0; i < best->float_layers; i++)
+        options->layers[order[i].second].kind = best->kind;
     return kOk;
 }
 

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #if QUOLL_HAVE_YAML
@@ -137,7 +139,7 @@ void read_target(const Json& json, const std::string& place, bool weights, Quant
         return;
     }
     BlobOverride& blob = o->blobs[name];
-    blob.in_float = bits > 8;
+    if (json.contains("bitwidth")) blob.bits = (int)bits;
     if (json.contains("quantizer")) read_quantizer(json["quantizer"], place + ".quantizer", &blob);
 }
 
@@ -184,6 +186,9 @@ int read_overrides(const std::string& path, QuantizeOptions* options, bool* equa
 std::string overrides_text(const std::vector<LayerChoice>& layers, bool equalized) {
     Json weights = Json::array(), activations = Json::array(), kinds = Json::object();
     std::map<std::string, bool> written;
+    std::map<std::string, int> bits;
+    for (const LayerChoice& layer : layers)
+        bits[layer.blob] = std::max(bits[layer.blob], layer.bits);
     for (const LayerChoice& layer : layers) {
         kinds[layer.name] = layer.kind;
         if (!is_static_kind(layer.kind) || !layer.range.seen()) continue;
@@ -192,7 +197,7 @@ std::string overrides_text(const std::vector<LayerChoice>& layers, bool equalize
         written[layer.blob] = true;
         activations.push_back(
             {{"target_name", layer.blob},
-             {"bitwidth", 8},
+             {"bitwidth", bits[layer.blob]},
              {"quantizer",
               {{"type", "ConstantQuantizer"},
                {"settings", {{"min_vals", layer.range.low}, {"max_vals", layer.range.high}}}}}});

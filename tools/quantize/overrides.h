@@ -11,9 +11,10 @@
 //    "generator_settings": {"equalized": false}}
 //
 // constant_weights name layers, activations blobs; bit widths up to 8 are int8, above 8 (to 16) the
-// layer, or those that read the blob, stay in float. Types of quantizers: LastValueQuantizer,
-// EMAQuantizer (ema_decay), AllValuesQuantizer, ConstantQuantizer, UnionQuantizer (sources), and
-// methods of enginequantize by their names. "layers": kinds, which go before bit widths.
+// layer stays in float, and those that read the blob become a16w8, with steps of so many bits.
+// Types of quantizers: LastValueQuantizer, EMAQuantizer (ema_decay), AllValuesQuantizer,
+// ConstantQuantizer, UnionQuantizer (sources), and methods of enginequantize by their names.
+// "layers": kinds, which go before bit widths.
 #ifndef QUOLL_TOOLS_QUANTIZE_OVERRIDES_H
 #define QUOLL_TOOLS_QUANTIZE_OVERRIDES_H
 

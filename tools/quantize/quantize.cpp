@@ -57,7 +57,7 @@ public:
             choice.layer = target.layer, choice.name = target.name;
             choice.type = model_->layers[target.layer].type;
             choice.blob = target.blob, choice.source = target.source;
-            choice.kind = target.already ? "int8" : kind_of(target.name);
+            choice.kind = target.already ? "int8" : kind_of(target);
             if (target.already)
                 choice.origin = "model";
             else if (choice.kind == "int8" && !target.in_ncnn)
@@ -70,7 +70,25 @@ public:
     }
 
 private:
-    std::string kind_of(const std::string& layer) const { return kind_of_layer(options_, layer); }
+    // What is said of the layer goes before the bits of its input.
+    std::string kind_of(const Int8Target& target) const {
+        const auto layer = options_.layers.find(target.name);
+        const bool said = layer != options_.layers.end() && !layer->second.kind.empty();
+        const std::string kind = kind_of_layer(options_, target.name);
+        const bool wide = is_static_kind(kind) && !said && bits_of(target.blob) > 8;
+        return without_form(target.layer, wide ? kInt16Kind : kind);
+    }
+    // Sums of a few products in groups are no faster by halves: these are computed in float.
+    std::string without_form(int index, const std::string& kind) const {
+        if (kind != kInt16Kind) return kind;
+        const std::unique_ptr<Layer> op = model_->layers[index].make_operator();
+        const Convolution* conv = as<Convolution>(op.get());
+        return conv && conv->grouped ? "weights8" : kind;
+    }
+    int bits_of(const std::string& blob) const {
+        const auto said = options_.blobs.find(blob);
+        return said == options_.blobs.end() ? 0 : said->second.bits;
+    }
 
     // Names that the model does not have are mistakes of the file.
     int check_overrides() const {
@@ -103,9 +121,6 @@ private:
     int make_static(LayerChoice* choice) {
         ModelLayer& layer = model_->layers[choice->layer];
         find_range(choice);
-        const auto said = options_.blobs.find(choice->blob);
-        if (said != options_.blobs.end() && said->second.in_float)
-            choice->why = "more than 8 bits are asked for its input '" + choice->blob + "'";
         const bool affine = choice->kind == "affine";
         choice->weight_scales = weight_scales(layer, options_.weights, affine);
         if (choice->weight_scales.empty()) choice->why = "its weights are no finite numbers";
@@ -115,15 +130,25 @@ private:
             choice->input_scale = 255.f / (choice->range.high - choice->range.low);
             QUOLL_RETURN_IF_ERROR(
                 make_affine(choice->layer, choice->weight_scales, choice->range, model_));
+        } else if (choice->kind == kInt16Kind) {
+            const int said = bits_of(choice->blob);
+            choice->bits = said > 8 ? said : 16;
+            QUOLL_RETURN_IF_ERROR(make_int16(&layer, choice->weight_scales,
+                                             choice->range.magnitude(), choice->bits,
+                                             &choice->input_scale));
         } else {
             choice->input_scale = 127.f / choice->range.magnitude();
             QUOLL_RETURN_IF_ERROR(make_int8(&layer, choice->weight_scales, choice->input_scale));
         }
         set_rounded(&layer);
-        const auto seen = calibration_.blobs.find(choice->blob);
-        if (options_.bias_correction && seen != calibration_.blobs.end())
-            correct_bias(before, seen->second.channel_means(), &layer);
+        correct(before, choice->blob, &layer);
         return kOk;
+    }
+
+    void correct(const ModelLayer& before, const std::string& blob, ModelLayer* layer) const {
+        const auto seen = calibration_.blobs.find(blob);
+        if (options_.bias_correction && seen != calibration_.blobs.end())
+            correct_bias(before, seen->second.channel_means(), layer);
     }
 
     // What reconstruct_weights made of it.
@@ -167,6 +192,8 @@ private:
 
     void measure(LayerChoice* choice) const {
         ThresholdOptions options = options_.thresholds;
+        // With 16 bits there is nothing to gain by clipping.
+        if (choice->kind == kInt16Kind) options.method = Method::kMinmax;
         std::vector<std::string> sources = {choice->source};
         for (const std::string& blob : {choice->blob, choice->source}) {
             const auto said = options_.blobs.find(blob);
@@ -221,15 +248,18 @@ private:
             const auto listed = std::find_if(layers->begin(), layers->end(),
                                              [&](const auto& c) { return c.layer == (int)i; });
             const bool known = listed != layers->end();
-            const std::string kind = known ? listed->kind : kind_of(layer.name);
+            std::string kind = known ? listed->kind : kind_of_layer(options_, layer.name);
+            if (!known && kind == kInt16Kind) kind = "weights8";
             if (kind == "float" || is_static_kind(kind)) continue;
             std::string why;
             const auto size = sizes_.find(layer.inputs.empty() ? "" : layer.inputs[0]);
             const auto better = options_.rounded.find(layer.name);
+            const ModelLayer before = kind == "weights8" ? layer : ModelLayer();
             QUOLL_RETURN_IF_ERROR(store_weight_kind(
                 kind, size == sizes_.end() ? Shape() : size->second,
                 better == options_.rounded.end() ? nullptr : &better->second, &layer, &why));
             const bool asked = options_.layers.count(layer.name) != 0;
+            if (kind == "weights8" && why.empty() && known) correct(before, listed->blob, &layer);
             if (!why.empty() && (known || asked)) tell_float(layer.type, layer.name, why);
             if (known)
                 listed->kind = why.empty() ? kind : "float", listed->why = why;

@@ -25,8 +25,8 @@ struct LayerOverride {
     std::string kind;  // as in LayerChoice; "": not said
 };
 struct BlobOverride {
-    ValueRange range;       // if seen()
-    bool in_float = false;  // more than 8 bits are asked for
+    ValueRange range;  // if seen()
+    int bits = 0;      // of the activations; 0: not said
     bool has_method = false;
     ThresholdOptions method;
     std::vector<std::string> sources;  // whose ranges are joined with its own
@@ -48,8 +48,12 @@ struct QuantizeOptions {
     std::map<std::string, ValueRange> searched;  // of method eq, by source: see eq_search.h
 };
 
-// Whether layers of this kind round their input by ranges that data give: int8 or affine.
-inline bool is_static_kind(const std::string& kind) { return kind == "int8" || kind == "affine"; }
+// Inputs of 16 bits and weights of 8.
+const char kInt16Kind[] = "a16w8";
+// Whether layers of this kind round their input by ranges that data give.
+inline bool is_static_kind(const std::string& kind) {
+    return kind == "int8" || kind == "affine" || kind == kInt16Kind;
+}
 
 // Of the blobs whose sizes follow from those of the inputs.
 BlobSizes known_sizes(const Model& model, const BlobSizes& given);
@@ -62,12 +66,13 @@ struct LayerChoice {
     int layer;  // in the Model
     std::string name, type;
     std::string blob, source;  // what it reads, and whose range that has
-    std::string kind;          // "int8", "affine", "float" or one of weight_kinds.h
+    std::string kind;          // "int8", "affine", "a16w8", "float" or one of weight_kinds.h
     ValueRange range;          // of the input, of int8 ones
     // Where the range is from: "override", "model" (quantised there), "known" (from the operator)
     // or "measured".
     std::string origin;
     std::string method;  // of measured ones
+    int bits = 8;        // of the input, of static kinds
     std::string why;     // it stays in float, though int8 was asked for
     float input_scale = 0.f;
     std::vector<float> weight_scales;

@@ -74,7 +74,7 @@ function histogram(l,tr,span){if(tr.nextSibling&&tr.nextSibling.dataset.of){tr.n
 if(R.frontier){const F=R.frontier,d=$("frontier");d.append(el("h2","Mixed precision"),el("p","Drop ("+R.metric+") against bytes of weights; the number is that of layers in float, the chosen point is orange.","dim"));
  const W=1000,H=240,lo=Math.min(...F.map(p=>p.bytes)),hi=Math.max(...F.map(p=>p.bytes)),top=Math.max(1e-12,...F.map(p=>p.drop)),x=p=>50+(p.bytes-lo)/Math.max(1,hi-lo)*(W-100),y=p=>H-Math.max(0,p.drop)/top*(H-20),s=sv("svg",{viewBox:`0 0 ${W} ${H+20}`});
  s.append(sv("path",{d:F.map((p,i)=>(i?"L":"M")+x(p)+" "+y(p)).join(""),fill:"none",stroke:"var(--line)"}));
- F.forEach(p=>{const o=sv("circle",{cx:x(p),cy:y(p),r:p.chosen?7:4,fill:p.chosen?"var(--b)":"var(--a)"});o.append(sv("title",{},p.float_layers+" in float: drop "+p.drop+", "+fmt(p.ms,3)+" ms, "+p.bytes+" bytes; + "+p.layers.join(" ")));s.append(o,sv("text",{x:x(p)+8,y:y(p)-6},p.float_layers))});
+ F.forEach(p=>{const o=sv("circle",{cx:x(p),cy:y(p),r:p.chosen?7:4,fill:p.chosen?"var(--b)":"var(--a)"});o.append(sv("title",{},p.float_layers+" in "+p.kind+": drop "+p.drop+", "+fmt(p.ms,3)+" ms, "+p.bytes+" bytes; + "+p.layers.join(" ")));s.append(o,sv("text",{x:x(p)+8,y:y(p)-6},p.float_layers))});
  s.append(sv("text",{x:50,y:H+16},bytes(lo)),sv("text",{x:W-50,y:H+16,"text-anchor":"end"},bytes(hi)),sv("text",{x:0,y:14},top.toPrecision(3)));d.append(s)}
 </script>
 </html>

@@ -164,7 +164,8 @@ std::string report_json(const QuantizeReport& report) {
                                         {"drop", number(p.drop)},
                                         {"ms", number(p.ms)},
                                         {"bytes", number(p.bytes)},
-                                        {"chosen", p.chosen}});
+                                        {"chosen", p.chosen},
+                                        {"kind", p.kind}});
     }
     // Names of files need not be UTF-8.
     return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -396,13 +396,14 @@ int set_dynamic(ModelLayer* layer, std::string* why) {
 bool is_weight_kind(const std::string& kind) {
     BlockKind block;
     for (const char* known :
-         {"float", "int8", "affine", "fp16", "bf16", "weights8", "table8", "dynamic"})
+         {"float", "int8", "affine", "a16w8", "fp16", "bf16", "weights8", "table8", "dynamic"})
         if (kind == known) return true;
     return parse_block(kind, &block);
 }
 
 std::string weight_kind_names() {
-    return "int8, affine, dynamic, weights8, table8, block3, block4, block6, block8 (x16, x32, "
+    return "int8, affine, a16w8, dynamic, weights8, table8, block3, block4, block6, block8 (x16, "
+           "x32, "
            "x64, x128, "
            "then z: "
            "zero points), fp16, "
@@ -435,13 +436,16 @@ int store_weight_kind(const std::string& kind, const Shape& input, const Rounded
     op->visit_weights(tagged);
     bool any = false;
     for (ModelWeight& weight : layer->weights) {
-        if (!tagged.names.count(weight.name) || weight.stored.data.dtype != DType::f32) continue;
-        const Mat flat =
-            weight.stored.data.reshape((int)weight.stored.data.logical_shape().total());
+        const DType stored = weight.stored.data.dtype;
+        const bool bytes = kind == "weights8" || kind == "table8";
+        const bool half = bytes && (stored == DType::f16 || stored == DType::bf16);
+        if (!tagged.names.count(weight.name) || (stored != DType::f32 && !half)) continue;
+        const Mat flat = float_weight(*layer, weight.name.c_str());
         if (flat.empty()) return kOutOfMemory;
         if (!all_finite(flat)) continue;
         if (kind == "weights8" && (rows < 1 || flat.w % rows != 0)) continue;
         if (kind == "table8" && flat.w < 1024) continue;  // the table would be larger
+        weight.stored = StoredWeight(flat);
         const int result = kind == "fp16"       ? narrow(DType::f16, &weight)
                            : kind == "bf16"     ? narrow(DType::bf16, &weight)
                            : kind == "weights8" ? narrow_rows(rows, &weight)

@@ -9,7 +9,7 @@
 
 namespace quoll {
 
-// Every kind that a layer may have: "float", "int8" and "affine" (scales, and
+// Every kind that a layer may have: "float", "int8", "affine" and "a16w8" (scales, and
 // zero points, from data), and
 //   fp16, bf16        16-bit weights, widened at load
 //   weights8          8-bit weights with a scale for each output, float arithmetic; not in ncnn

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "layer/common/conv_window.h"
+#include "layer/common/int16_input.h"
 
 namespace quoll {
 
@@ -16,7 +17,8 @@ struct ConvolutionFields : ConvFields {
     // and 102 one for all.
     int int8_scale_term;
     // 1: int8 values have zero points, as affine8.h describes; the input is s8, its padding 0 (the
-    // zero point), and each output channel has a weight scale, with groups, too.
+    // zero point), and each output channel has a weight scale, with groups, too. kInt16Input: the
+    // input is f32, which is rounded to 16 bits with its scale (int16_input.h).
     int int8_affine, bottom_zero_point, top_zero_point;
     Mat weight_data_int8_scales;  // one an output channel or group
     Mat bottom_blob_int8_scales;  // one
@@ -32,6 +34,7 @@ struct ConvolutionFields : ConvFields {
           top_zero_point(0) {}
     bool has_int8_form() const { return axes <= 2 || !grouped; }
     bool is_int8() const { return kHasInt8 && int8_scale_term != 0; }
+    bool int16_input() const { return is_int8() && int8_affine == kInt16Input; }
     bool int8_output() const { return is_int8() && int8_scale_term > 100; }
     signed char int8_padding() const {
         return int8_affine ? (signed char)bottom_zero_point : int8_pad_value(pad_value);

@@ -76,14 +76,34 @@ int convolve(const Mat& in, const ConvGeometry& g, const T* weights, T pad_value
 }
 
 int convolve_f32(const ConvolutionFields& s, const ConvGeometry& g, const Mat& in,
-                 const Mat& weight, const Mat& bias, Mat& top, const Option& opt) {
-    // What is added comes before the activation.
-    const Activation activation =
-        s.add_input ? Activation() : Activation(s.activation_type, s.activation_params);
+                 const Mat& weight, const Mat& bias, const Activation& activation, Mat& top,
+                 const Option& opt) {
     return convolve<float, double, float>(
         in, g, weight, s.pad_value, top, opt, [&](int p, double sum, float* out) {
             *out = activate((float)(sum + (bias.empty() ? 0.f : bias[p])), activation);
         });
+}
+
+// Sums of 16-bit inputs by int8 weights are exact in double.
+int convolve_int16(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom, Mat& top,
+                   const Option& opt) {
+    const float input_scale = s.bottom_blob_int8_scales[0];
+    const signed char* const weights = s.weight_data_int8;
+    Mat in = bottom.clone(opt.workspace_allocator);
+    Mat wide(Shape(s.weight_data_size), 1, opt.workspace_allocator);
+    if (in.empty() || wide.empty()) return kOutOfMemory;
+    for_each_value(in, [&](float x) { return (float)int16_value(x, input_scale); });
+    for (int i = 0; i < wide.w; i++) wide[i] = (float)weights[i];
+    QUOLL_RETURN_IF_ERROR(convolve_f32(s, g, in, wide, Mat(), Activation(), top, opt));
+    const Activation activation(s.activation_type, s.activation_params);
+    for (int p = 0; p < g.num_output; p++) {
+        Mat channel = top.channel(p);
+        const float scale = dequantize_scale(input_scale, s.weight_data_int8_scales[p]);
+        const float bias = s.bias_data.empty() ? 0.f : s.bias_data[p];
+        for_each_value(channel,
+                       [&](float sum) { return activate(sum * scale + bias, activation); });
+    }
+    return kOk;
 }
 
 // top: s8 or f32.
@@ -158,8 +178,8 @@ bool is_flat_input(const ConvFields& s, const Shape& input) {
 
 int convolution_geometry(const Layer& layer, const ConvolutionFields& s,
                          const std::vector<Shape>& in, ConvGeometry* g) {
-    const bool s8_input = s.is_int8();
-    if (s.is_int8() && s.int8_affine && !in.empty() && in[0].dtype != DType::s8)
+    const bool s8_input = s.is_int8() && !s.int16_input();
+    if (s8_input && s.int8_affine && !in.empty() && in[0].dtype != DType::s8)
         return layer.fail("int8_affine (26): expected an input of s8, got %s",
                           dtype_name(in[0].dtype));
     if (!s.dynamic_weight && !in.empty() && is_flat_input(s, in[0])) {
@@ -190,8 +210,10 @@ void Convolution::params(Convolution& s, ParamVisitor& v) {
           "not 0: int8 arithmetic; above 100: int8 output",
           s.grouped ? between(0, 102) : at_least(0));
         v(26, "int8_affine", s.int8_affine, 0,
-          "1: int8 values have zero points and are rounded half to even; not in ncnn",
-          between(0, 1));
+          s.grouped ? "1: int8 values have zero points and are rounded half to even; not in ncnn"
+                    : "1: int8 values have zero points and are rounded half to even; 3: an f32 "
+                      "input is rounded to 16 bits; not in ncnn",
+          between(0, s.grouped ? 1 : (int)kInt16Input));
         v(27, "bottom_zero_point", s.bottom_zero_point, 0, "int8_affine: of the input",
           between(-128, 127));
         v(28, "top_zero_point", s.top_zero_point, 0, "int8_affine: of an int8 output",
@@ -258,8 +280,11 @@ int Convolution::load_param(const ParamDict& pd) {
     if (int8_affine && (int8_scale_term == 0 || pad_value != 0.f))
         return fail("int8_affine (26) with int8_scale_term (8) %d, pad_value (18) %g",
                     int8_scale_term, pad_value);
-    if (!int8_affine && (bottom_zero_point || top_zero_point))
-        return fail("zero points (27, 28) without int8_affine (26)");
+    if (int8_affine != 1 && (bottom_zero_point || top_zero_point))
+        return fail("zero points (27, 28): expected int8_affine (26) 1, got %d", int8_affine);
+    if (int8_affine > 1 && (int8_affine != kInt16Input || int8_scale_term > 100))
+        return fail("int8_affine (26) %d with int8_scale_term (8) %d", int8_affine,
+                    int8_scale_term);
     if (dynamic_weight && int8_scale_term)
         return fail("int8_scale_term (8) %d with dynamic_weight (19)", int8_scale_term);
     return check_conv_params(*this, *this);
@@ -301,14 +326,19 @@ int Convolution::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops
     if (bottom.empty()) return kOutOfMemory;
 
     if (is_int8()) {
-        QUOLL_RETURN_IF_ERROR(convolve_s8(*this, g, bottom, channels, opt));
+        QUOLL_RETURN_IF_ERROR(int16_input() ? convolve_int16(*this, g, bottom, channels, opt)
+                                            : convolve_s8(*this, g, bottom, channels, opt));
     } else {
         Mat weight = weight_data, bias = bias_data;
         if (dynamic_weight) {
             QUOLL_RETURN_IF_ERROR(flat_weight(*this, bottoms[1], opt, &weight));
             if (bias_term) QUOLL_RETURN_IF_ERROR(flat_weight(*this, bottoms[2], opt, &bias));
         }
-        QUOLL_RETURN_IF_ERROR(convolve_f32(*this, g, bottom, weight, bias, channels, opt));
+        // What is added comes before the activation.
+        const Activation activation =
+            add_input ? Activation() : Activation(activation_type, activation_params);
+        QUOLL_RETURN_IF_ERROR(
+            convolve_f32(*this, g, bottom, weight, bias, activation, channels, opt));
     }
     if (flat) tops[0] = tops[0].reshape(g.num_output, opt.blob_allocator);
     if (tops[0].empty()) return kOutOfMemory;

@@ -25,8 +25,10 @@ void InnerProduct::params(InnerProduct& s, ParamVisitor& v) {
     v(2, "weight_data_size", s.weight_data_size, 0, "scalars of weight_data", at_least(1));
     v(8, "int8_scale_term", s.int8_scale_term, 0, "not 0: int8 arithmetic", at_least(0));
     v(26, "int8_affine", s.int8_affine, 0,
-      "1: an s8 input with a zero point, 2: an f32 one, rounded by its range; not in ncnn",
-      between(0, 2));
+      "1: an s8 input with a zero point, 2: an f32 one, rounded by its range, 3: to 16 bits; not "
+      "in "
+      "ncnn",
+      between(0, (int)kInt16Input));
     v(27, "bottom_zero_point", s.bottom_zero_point, 0, "int8_affine: of the input",
       between(-128, 127));
     activation_lines(s.activation_type, s.activation_params, v);
@@ -101,12 +103,13 @@ int InnerProduct::forward_s8(const Mat& rows, Mat& top, const Option& opt) const
     const float input_scale = ranged ? 1.f : (float)bottom_blob_int8_scales[0];
     const int zero = ranged ? range.zero_point : bottom_zero_point;
     const Activation activation(activation_type, activation_params);
-    Mat row(Shape(count, DType::s8), 1, opt.workspace_allocator);
+    Mat row(Shape(count, DType::s32), 1, opt.workspace_allocator);
     if (row.empty()) return kOutOfMemory;
-    signed char* x = row;
+    int* x = row;
     for (int y = 0; y < rows.h; y++) {
         for (int i = 0; i < count; i++)
             x[i] = rows.dtype == DType::s8 ? rows.row<signed char>(y)[i]
+                   : int16_input()         ? int16_value(rows.row(y)[i], input_scale)
                    : ranged                ? affine_int8(rows.row(y)[i] / range.scale, zero)
                                            : float2int8(rows.row(y)[i] * input_scale);
         for (int p = 0; p < num_output; p++) {

@@ -2,6 +2,7 @@
 #define QUOLL_LAYER_INNERPRODUCT_H
 
 #include "layer/common/conv_window.h"
+#include "layer/common/int16_input.h"
 #include "layer/common/schema.h"
 
 namespace quoll {
@@ -22,6 +23,7 @@ public:
     bool fusion_target(FusionTarget* t) override;
 
     bool is_int8() const { return kHasInt8 && int8_scale_term != 0; }
+    bool int16_input() const { return is_int8() && int8_affine == kInt16Input; }
     // Columns of the weight.
     int num_input() const { return weight_data_size / num_output; }
 
@@ -30,7 +32,8 @@ public:
     int weight_data_size;
     int int8_scale_term;  // not 0: the input is rounded to int8 with its scale, sums are int32
     // As affine8.h describes. 1: the input is s8 with this zero point; 2: it is f32, rounded with
-    // the scale and zero point of its own range (AffineRange of all its values).
+    // the scale and zero point of its own range (AffineRange of all its values). kInt16Input: it is
+    // f32, rounded to 16 bits with its scale (int16_input.h).
     int int8_affine, bottom_zero_point;
     int activation_type;
     Mat activation_params;

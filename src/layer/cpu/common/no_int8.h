@@ -34,6 +34,10 @@ public:
         return kError;
     }
     template <class... Args>
+    int forward_added(const Args&...) const {
+        return kError;
+    }
+    template <class... Args>
     int forward_ranged(const Args&...) const {
         return kError;
     }
@@ -43,6 +47,7 @@ typedef NoInt8 Int8Conv;
 typedef NoInt8 Int8Depthwise;
 typedef NoInt8 Int8Matrix;
 
+inline int int16_parts(const Mat&, float, Mat*, Mat*, const Option&) { return kError; }
 inline bool int8_sums_fit(const Mat&, int, bool = false) { return false; }
 
 }  // namespace quoll

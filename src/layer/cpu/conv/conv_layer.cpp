@@ -13,6 +13,7 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
     if (dynamic_weight) return kOk;
     if (is_int8()) {
         weight_data.release();  // weight_data_int8 is what all algorithms take
+        if (int16_input()) return create_int16(opt);
         QUOLL_RETURN_IF_ERROR(int8_.create(*this, *this, opt));
         return kOk;
     }
@@ -20,6 +21,47 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
     support_bf16_storage = opt.use_bf16_storage && !runner_.makes_f16();
     support_fp16_storage = runner_.takes_f16();
     weight_data.release();
+    return kOk;
+}
+
+int ConvolutionCpu::create_int16(const Option& opt) {
+    if (!kHasInt8) return kError;
+    for (std::unique_ptr<ConvolutionCpu>* part : {&low_, &high_}) {
+        const bool high = part == &high_;
+        part->reset(new ConvolutionCpu(axes));
+        ConvolutionCpu& conv = **part;
+        (ConvolutionFields&)conv = *this;
+        conv.type = type, conv.name = name;
+        conv.int8_affine = 0;
+        conv.weight_data = weight_data_int8;
+        if (high) {
+            conv.bias_term = 0, conv.bias_data.release();
+            conv.add_input = 1;
+            conv.bottom_blob_int8_scales = bottom_blob_int8_scales.clone();
+            if (conv.bottom_blob_int8_scales.empty()) return kOutOfMemory;
+            conv.bottom_blob_int8_scales[0] /= 256.f;
+        } else {
+            conv.activation_type = kActivationNone;
+            conv.bottom_shapes = bottom_shapes;
+        }
+        QUOLL_RETURN_IF_ERROR(conv.check_inputs());
+        QUOLL_RETURN_IF_ERROR(conv.create_pipeline(opt));
+    }
+    if (!low_->int8_.created()) low_.reset(), high_.reset();
+    return kOk;
+}
+
+int ConvolutionCpu::forward_int16(const Mat& bottom, Mat* top, const Option& opt) const {
+    if (!kHasInt8) return kError;
+    const ShapeList in(bottom);
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *in, &g));
+    Mat high, low;
+    QUOLL_RETURN_IF_ERROR(int16_parts(bottom, bottom_blob_int8_scales[0], &high, &low, opt));
+    std::vector<Mat> blobs = {high, Mat()};
+    QUOLL_RETURN_IF_ERROR(low_->forward(low, blobs[1], opt));
+    QUOLL_RETURN_IF_ERROR(high_->forward_inplace(blobs, opt));
+    *top = blobs[0];
     return kOk;
 }
 
@@ -67,6 +109,7 @@ int ConvolutionCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bot
 
 void ConvolutionCpu::plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in,
                                   const Option& opt, std::vector<BlobLayout>* out) const {
+    if (kHasInt8 && low_) return low_->plan_layouts(nullptr, in, opt, out);
     if (!is_fast(in.size())) return;
     BlobLayout& top = (*out)[0];
     const bool flat = is_flat_input(*this, in[0].shape);
@@ -197,6 +240,10 @@ int ConvolutionCpu::forward(const std::vector<Mat>& bottom_blobs, std::vector<Ma
         QUOLL_RETURN_IF_ERROR(make_plan(*in, opt, &p));
         std::vector<Mat> bottoms(bottom_blobs);
         return forward_planned(p, bottoms, top_blobs, false, opt);
+    }
+    if (kHasInt8 && low_ && bottom_blobs.size() == 1) {
+        top_blobs.resize(1);
+        return forward_int16(bottom_blobs[0], &top_blobs[0], opt);
     }
     std::vector<Mat> planar;
     QUOLL_RETURN_IF_ERROR(all_planar(bottom_blobs, opt, &planar));

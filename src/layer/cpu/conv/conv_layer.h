@@ -3,6 +3,7 @@
 
 #include "layer/cpu/conv/conv_runner.h"
 #include "layer/cpu/int8/int8_conv.h"
+#include "layer/cpu/int8/int8_matrix.h"
 
 namespace quoll {
 
@@ -51,9 +52,15 @@ private:
                          const Option& opt) const;
     int forward_int8(const ConvolutionPlan& p, const Mat& bottom, const Mat& added, Mat* top,
                      const Option& opt) const;
+    // Not worth the room of their fast forms.
+    [[gnu::cold]] int create_int16(const Option& opt);
+    [[gnu::cold]] int forward_int16(const Mat& bottom, Mat* top, const Option& opt) const;
 
     ConvRunner runner_;
     Int8Conv int8_;
+    // Of 16-bit inputs: convolutions of the low bytes and of the high ones, which add the former's
+    // results. Null where sums might not fit.
+    std::unique_ptr<ConvolutionCpu> low_, high_;
 };
 
 }  // namespace quoll

@@ -7,7 +7,9 @@
 
 #include "layer/common/affine8.h"
 #include "layer/common/conv_window.h"
+#include "layer/common/int16_input.h"
 #include "layer/common/scratch.h"
+#include "layer/cpu/common/chunks.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -156,7 +158,12 @@ int Int8Matrix::run_vectors(const Mat& rows, const Int8Result& result, int threa
 
 int Int8Matrix::forward(const Int8TilePlan* tiles, const Mat& rows, Mat& top,
                         const Option& opt) const {
-    return multiply(tiles, rows, nullptr, nullptr, top, opt);
+    return multiply(tiles, rows, nullptr, nullptr, nullptr, top, opt);
+}
+
+int Int8Matrix::forward_added(const Int8TilePlan* tiles, const Mat& rows, Mat& top,
+                              const Option& opt) const {
+    return multiply(tiles, rows, nullptr, nullptr, top, top, opt);
 }
 
 int Int8Matrix::forward_ranged(const Int8TilePlan* tiles, const Mat& rows, Mat& top,
@@ -178,21 +185,48 @@ int Int8Matrix::forward_ranged(const Int8TilePlan* tiles, const Mat& rows, Mat& 
                           range.zero_point, (int8_t*)quantized.data + i * kChunk);
     });
     weights_.rescale(range.zero_point, range.scale, factors.row<int32_t>(0), factors.row(1));
-    return multiply(tiles, quantized, factors.row<int32_t>(0), factors.row(1), top, opt);
+    return multiply(tiles, quantized, factors.row<int32_t>(0), factors.row(1), nullptr, top, opt);
 }
 
 int Int8Matrix::multiply(const Int8TilePlan* tiles, const Mat& rows, const int32_t* init,
-                         const float* scale, Mat& top, const Option& opt) const {
+                         const float* scale, const float* add, Mat& top, const Option& opt) const {
     Int8Result result = {};
     result.weights = &weights_;
     result.init = init, result.scale = scale;
     result.c = top.data;
     result.c_pack = weights_.n();
     result.activation = &activation_;
+    result.add = add;
     const bool planned = tiles && tiles->shape().y.out * tiles->shape().x.out == rows.h &&
                          tiles->shape().reduced_in == (rows.dtype == DType::s8);
     if (planned) return run_tiles(*tiles, rows, result, opt);
     return run_vectors(rows, result, threads_of(rows.h, opt), opt);
+}
+
+// Restricted pointers, and numbers that no byte can be part of, let compilers make vectors of it.
+static void int16_bytes(const float* __restrict values, size_t count, float scale,
+                        signed char* __restrict high, signed char* __restrict low) {
+    for (size_t i = 0; i < count; i++) {
+        const int q = int16_value(values[i], scale);
+        high[i] = (signed char)int16_high(q), low[i] = (signed char)int16_low(q);
+    }
+}
+
+int int16_parts(const Mat& values, float scale, Mat* high, Mat* low, const Option& opt) {
+    Shape shape = values.logical_shape();
+    shape.dtype = DType::s8;
+    for (Mat* part : {high, low}) {
+        part->create(shape, values.elempack, opt.workspace_allocator);
+        if (part->empty()) return kOutOfMemory;
+    }
+    const Chunks chunks(values, *high);
+    const int threads = threads_for(opt, (double)values.total() * values.elempack);
+    parallel_for(chunks.count(), threads, [&](int64_t i) {
+        const Chunk c = chunks[(int)i];
+        int16_bytes(c.of(values), c.count, scale, c.of<signed char>(*high),
+                    c.of<signed char>(*low));
+    });
+    return kOk;
 }
 
 }  // namespace quoll

@@ -26,8 +26,11 @@ public:
     std::shared_ptr<const Int8TilePlan> plan(int rows, DType dtype, const Option& opt) const;
     // rows: f32 or s8 [inputs, h], elempack 1. top: f32, as many rows of `outputs`.
     int forward(const Int8TilePlan* tiles, const Mat& rows, Mat& top, const Option& opt) const;
-    // The same for f32 rows that are rounded with the scale and zero point of their range; the
-    // input_scale and zero of create() were 1 and 0. tiles: for s8.
+    // The same, and what is in top is added before the activation.
+    int forward_added(const Int8TilePlan* tiles, const Mat& rows, Mat& top,
+                      const Option& opt) const;
+    // The same as forward() for f32 rows that are rounded with the scale and zero point of their
+    // range; the input_scale and zero of create() were 1 and 0. tiles: for s8.
     int forward_ranged(const Int8TilePlan* tiles, const Mat& rows, Mat& top,
                        const Option& opt) const;
     // What multiplies by such a plan: "amx", or the name of the kernels of int8.h.
@@ -38,7 +41,7 @@ public:
 private:
     int threads_of(int rows, const Option& opt) const;
     int multiply(const Int8TilePlan* tiles, const Mat& rows, const int32_t* init,
-                 const float* scale, Mat& top, const Option& opt) const;
+                 const float* scale, const float* add, Mat& top, const Option& opt) const;
     void pack_a(const Mat& rows, int y, char* to) const;
     int run_tiles(const Int8TilePlan& plan, const Mat& rows, const Int8Result& result,
                   const Option& opt) const;
@@ -53,6 +56,10 @@ private:
     const Int8UnitKernels* units_ = nullptr;
     int step_ = 0;  // k of a step of the units
 };
+
+// f32 values that are rounded to 16 bits as two s8 blobs (int16_input.h), with their elempack, from
+// the workspace. Returns kOk or kOutOfMemory.
+int int16_parts(const Mat& values, float scale, Mat* high, Mat* low, const Option& opt);
 
 }  // namespace quoll
 

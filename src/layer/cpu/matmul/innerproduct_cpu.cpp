@@ -13,9 +13,14 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
     if (is_int8()) {
         if (!int8_sums_fit(weight_data_int8, num_output, int8_affine != 0)) return kOk;
         const float input_scale = int8_affine == 2 ? 1.f : (float)bottom_blob_int8_scales[0];
-        QUOLL_RETURN_IF_ERROR(int8_.create(*this, weight_data_int8, num_output, input_scale,
-                                           weight_data_int8_scales, bias_data, activation,
-                                           bottom_zero_point));
+        if (int16_input())
+            QUOLL_RETURN_IF_ERROR(low_int8_.create(*this, weight_data_int8, num_output, input_scale,
+                                                   weight_data_int8_scales, bias_data,
+                                                   Activation()));
+        QUOLL_RETURN_IF_ERROR(
+            int8_.create(*this, weight_data_int8, num_output,
+                         int16_input() ? input_scale / 256.f : input_scale, weight_data_int8_scales,
+                         int16_input() ? Mat() : bias_data, activation, bottom_zero_point));
         weight_data.release();
         weight_data_int8.release();
         return kOk;
@@ -74,7 +79,7 @@ int InnerProductCpu::make_plan(const std::vector<Shape>& bottoms, const Option& 
     QUOLL_RETURN_IF_ERROR(infer_shapes(bottoms, *tops));
     const int rows = tops[0].dims == 1 ? 1 : tops[0].h;
     if (int8_.created()) {
-        p->int8 = int8_.plan(rows, int8_affine == 2 ? DType::s8 : bottoms[0].dtype, opt);
+        p->int8 = int8_.plan(rows, int8_affine > 1 ? DType::s8 : bottoms[0].dtype, opt);
         p->name = int8_.kernels(p->int8.get());
         return kOk;
     }
@@ -139,6 +144,12 @@ int InnerProductCpu::run(const Plan& p, const Mat& bottom, Mat* top, const Optio
     if (tops[0].dims == 1) rows = rows.reshape(num_input(), 1, opt.workspace_allocator);
     top->create(tops[0], 1, opt.blob_allocator);
     if (rows.empty() || top->empty()) return kOutOfMemory;
+    if (int16_input()) {
+        Mat high, low;
+        QUOLL_RETURN_IF_ERROR(int16_parts(rows, bottom_blob_int8_scales[0], &high, &low, opt));
+        QUOLL_RETURN_IF_ERROR(low_int8_.forward(p.int8.get(), low, *top, opt));
+        return int8_.forward_added(p.int8.get(), high, *top, opt);
+    }
     if (int8_.created())
         return int8_affine == 2 ? int8_.forward_ranged(p.int8.get(), rows, *top, opt)
                                 : int8_.forward(p.int8.get(), rows, *top, opt);

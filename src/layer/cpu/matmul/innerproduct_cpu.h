@@ -42,7 +42,8 @@ private:
     std::shared_ptr<const ConstantMatrix> matrix_;  // without
     const KernelSet* kernels_ = nullptr;
     FusedActivation activation_;
-    Int8Matrix int8_;  // when int8_scale_term is set
+    Int8Matrix int8_;      // when int8_scale_term is set
+    Int8Matrix low_int8_;  // of 16-bit inputs: by their low bytes, while int8_ is by the high ones
 };
 
 }  // namespace quoll
