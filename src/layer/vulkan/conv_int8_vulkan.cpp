@@ -167,11 +167,11 @@ int make_form(const Op& layer, const Mat* output_scale, VulkanContext& context,
 
 int make_conv_int8_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made) {
     const Convolution* c = as<Convolution>(&layer);
-    if (c && c->int8_scale_term && !c->dynamic_weight)
+    if (c && c->int8_scale_term && !c->int16_input() && !c->dynamic_weight)
         return make_form<ConvInt8Vulkan>(*c, c->int8_output() ? &c->top_blob_int8_scales : nullptr,
                                          context, made);
     const InnerProduct* p = as<InnerProduct>(&layer);
-    if (p && p->int8_scale_term && p->int8_affine != 2)
+    if (p && p->int8_scale_term && !p->int16_input() && p->int8_affine != 2)
         return make_form<InnerProductInt8Vulkan>(*p, nullptr, context, made);
     return kOk;
 }
