@@ -592,11 +592,13 @@ int Executor::forward_batch(const Step& step, int n) {
         if (m.n != 1 && m.n != n) return layer.fail("inputs with batch counts %d and %d", m.n, n);
     const StepLayout& layout = step.sized.layout;
     layer_outputs_.assign(layer.tops.size(), Mat());
-    if (layout.known && layout.batch == n && layout.makes.size() == 1)
-        create_batch(layout.makes[0], n, opt, &layer_outputs_[0]);
     BatchSlot slot(opt.blob_allocator);
     Option with = opt;
-    with.blob_allocator = slot.allocator();
+    // A layer of the application may keep what it makes.
+    if (layer.typeindex >= 0 && layout.known && layout.batch == n && layout.makes.size() == 1) {
+        create_batch(layout.makes[0], n, opt, &layer_outputs_[0]);
+        with.blob_allocator = slot.allocator();
+    }
     for (int b = 0; b < n; b++) {
         std::vector<Mat> bottoms, tops(layer.tops.size());
         for (const Mat& m : layer_inputs_) bottoms.push_back(m.n == 1 ? m : m.batch(b));
