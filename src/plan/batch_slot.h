@@ -2,9 +2,14 @@
 #ifndef QUOLL_PLAN_BATCH_SLOT_H
 #define QUOLL_PLAN_BATCH_SLOT_H
 
-#include "quoll/mat.h"
+#include "quoll/layer.h"
 
 namespace quoll {
+
+// Whether a layer is given one; those of the application may keep what they make.
+inline bool writes_into_batch(const Layer& layer) {
+    return layer.typeindex >= 0 && layer.tops.size() == 1;
+}
 
 // The layer finds, as its only output, a Mat over the item's part of the batch, which Mat::create
 // keeps if it asks for the same size, elempack and allocator: it seems to have an owner of its own,

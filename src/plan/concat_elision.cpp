@@ -259,9 +259,9 @@ ConcatElision Planner::run() {
 }  // namespace
 
 ConcatElision plan_concat_elision(const std::vector<Layer*>& layers,
-                          const std::vector<std::vector<int>>& consumers,
-                          const std::vector<Shape>& shapes, const std::vector<int>& packs,
-                          const Option& opt) {
+                                  const std::vector<std::vector<int>>& consumers,
+                                  const std::vector<Shape>& shapes, const std::vector<int>& packs,
+                                  const Option& opt) {
     return Planner(layers, consumers, shapes, packs, opt).run();
 }
 

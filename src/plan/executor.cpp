@@ -594,15 +594,14 @@ int Executor::forward_batch(const Step& step, int n) {
     layer_outputs_.assign(layer.tops.size(), Mat());
     BatchSlot slot(opt.blob_allocator);
     Option with = opt;
-    // A layer of the application may keep what it makes.
-    if (layer.typeindex >= 0 && layout.known && layout.batch == n && layout.makes.size() == 1) {
+    const bool into_batch = writes_into_batch(layer);
+    if (into_batch) with.blob_allocator = slot.allocator();
+    if (into_batch && layout.known && layout.batch == n)
         create_batch(layout.makes[0], n, opt, &layer_outputs_[0]);
-        with.blob_allocator = slot.allocator();
-    }
     for (int b = 0; b < n; b++) {
         std::vector<Mat> bottoms, tops(layer.tops.size());
         for (const Mat& m : layer_inputs_) bottoms.push_back(m.n == 1 ? m : m.batch(b));
-        if (tops.size() == 1) slot.offer(layer_outputs_[0], b, &tops[0]);
+        if (into_batch) slot.offer(layer_outputs_[0], b, &tops[0]);
         QUOLL_RETURN_IF_ERROR(forward(layer, &step.sized, &bottoms, &tops, false, with));
         layer_outputs_.resize(tops.size());
         for (size_t i = 0; i < tops.size(); i++) {

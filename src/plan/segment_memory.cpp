@@ -6,6 +6,7 @@
 
 #include "layer/control/memorydata.h"
 #include "layer/nn/convolution.h"
+#include "plan/batch_slot.h"
 #include "plan/execution_plan.h"
 
 namespace quoll {
@@ -177,7 +178,7 @@ int Simulation::made_memory(const Layer& layer, const StepLayout& layout, size_t
 
 // What is kept of output i.
 int Simulation::output_memory(const Layer& layer, const StepLayout& layout, size_t i, bool alone) {
-    if (layout.batch > 1 && layer.tops.size() > 1) {
+    if (layout.batch > 1 && !writes_into_batch(layer)) {
         hold(add(layout.makes[i]));  // of an item
         let_go((int)memories_.size() - 1);
     }

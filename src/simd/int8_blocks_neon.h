@@ -118,6 +118,13 @@ QUOLL_INLINE int8x16_t sixteen_bytes(const float* p, float scale) {
 }
 QUOLL_INLINE int8x16_t sixteen_bytes(const int8_t* p, float) { return vld1q_s8(p); }
 
+// Values in a row, times `scale`, as bytes: as many as go by sixteens, whose number it returns.
+QUOLL_INLINE size_t round_run(const float* in, size_t n, float scale, int8_t* out) {
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) vst1q_s8(out + i, sixteen_bytes(in + i, scale));
+    return i;
+}
+
 // The words of a register to dst, `step` bytes apart.
 QUOLL_INLINE void store_words(int8x16_t words, uint8_t* dst, ptrdiff_t step) {
     const int32x4_t x = vreinterpretq_s32_s8(words);

@@ -25,9 +25,8 @@ void InnerProduct::params(InnerProduct& s, ParamVisitor& v) {
     v(2, "weight_data_size", s.weight_data_size, 0, "scalars of weight_data", at_least(1));
     v(8, "int8_scale_term", s.int8_scale_term, 0, "not 0: int8 arithmetic", at_least(0));
     v(26, "int8_affine", s.int8_affine, 0,
-      "1: an s8 input with a zero point, 2: an f32 one, rounded by its range, 3: to 16 bits; not "
-      "in "
-      "ncnn",
+      "1: an s8 input with a zero point, 2: an f32 one, rounded by its range, 3: to 16 bits; "
+      "not in ncnn",
       between(0, (int)kInt16Input));
     v(27, "bottom_zero_point", s.bottom_zero_point, 0, "int8_affine: of the input",
       between(-128, 127));

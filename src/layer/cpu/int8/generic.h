@@ -170,7 +170,8 @@ QUOLL_INLINE void for_steps(size_t n, F f) {
 
 void round_s8(const float* in, size_t n, float scale, int8_t* out) {
 #if HWY_TARGET == HWY_NEON && defined(__aarch64__)
-    for (; n >= 16; n -= 16, in += 16, out += 16) vst1q_s8(out, rounded_bytes(in, 4, scale));
+    const size_t done = round_run(in, n, scale, out);
+    n -= done, in += done, out += done;
 #endif
     for_steps(n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
         using V = s::vecf<decltype(lanes)::value>;
