@@ -18,6 +18,8 @@ const int kMostValues = 512;  // of a query, a key or a value in attention.comp
 const int kQueries = 16, kFewQueries = 8;
 // Of attention_wide.comp, each with kQueries: twice as many, half as many and 5 or 7 are slower.
 const int kSubgroups = 4;
+// Invocations of attention_row.comp, which makes those of fewer queries.
+const uint32_t kRowThreads = 256;
 // From which on scores in fp32 are products of matrices, with a softmax between them.
 const int kManyQueries = 24;
 
@@ -75,6 +77,11 @@ struct AttentionCall {
         }
         const std::vector<Binding> bindings = {r.read(*q.value), r.read(*k.value), r.read(*v.value),
                                                r.read(*seen.value), r.write(*y.value)};
+        if (fits_rows(r)) {
+            r.dispatch(Shader::attention_row, {mask != nullptr, kRowThreads}, bindings, push(seen),
+                       (uint32_t)queries, (uint32_t)heads, (uint32_t)y.value->shape.n);
+            return;
+        }
         const bool units = fits_units(r);
         const Words constants = units ? Words{mask != nullptr, size, out_size,
                                               4 * r.device().features().matrix.subgroup}
@@ -82,6 +89,18 @@ struct AttentionCall {
         r.dispatch(units ? Shader::attention_matrix : Shader::attention, constants, bindings,
                    push(seen), (uint32_t)(units ? (queries + kQueries - 1) / kQueries : queries),
                    (uint32_t)heads, (uint32_t)y.value->shape.n);
+    }
+    // Whether attention_row.comp makes it.
+    bool fits_rows(const Recorder& r) const {
+        const VkPhysicalDeviceLimits& limits = r.device().limits();
+        if (queries >= kFewQueries || limits.maxComputeWorkGroupInvocations < kRowThreads ||
+            limits.maxComputeWorkGroupSize[0] < kRowThreads || size % 4 || out_size % 4)
+            return false;
+        for (const HeadSteps* m : {&k, &v}) {
+            const uint32_t steps = m->value->first | m->row | m->head | m->value->item_step();
+            if (m->column != 1 || steps % 4) return false;
+        }
+        return true;
     }
     // Whether attention_matrix.comp makes it.
     bool fits_units(const Recorder& r) const {

@@ -32,6 +32,12 @@ bool is_sum(const Layer* layer) {
     return s && s->op_type == Eltwise::SUM && s->coeffs.empty();
 }
 
+bool is_product(const Layer* layer) {
+    if (const BinaryOp* s = as<BinaryOp>(layer)) return s->op_type == BinaryOp::MUL;
+    const TensorBinary* s = as<TensorBinary>(layer);
+    return s && s->op_type == TensorBinary::MUL;
+}
+
 }  // namespace
 
 Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& forms,
@@ -99,22 +105,28 @@ void Fusions::add_shuffle(int step) {
     shuffled_.push_back(found);
 }
 
-// A sum first, then an activation. The product comes before the step behind, so that what it is to
-// add has to be there by then.
+// A sum first, then an activation, then a multiplication. The product comes before the step behind,
+// so that what it is to add has to be there by then.
 bool Fusions::extend(int step, int behind, Epilogue* epilogue) const {
     const RegionStep& next = region_.steps[behind];
     const int made = next.outputs[0];
     const bool alike = region_.values[made].shape == region_.values[epilogue->made].shape &&
                        layouts_[made] == Layout::kPlanar;
     if (roles_[behind] != StepFusion::kNone || !alike) return false;
-    if (next.inputs.size() == 2 && is_sum(next.layer) && epilogue->added < 0) {
+    const bool activated = epilogue->f.type != kActivationNone;
+    const bool sum = is_sum(next.layer) && epilogue->added < 0 && !activated;
+    const bool product =
+        is_product(next.layer) &&
+        forms_[step]->fuses(StepFusion::kFactor, shapes(region_.steps[step].inputs),
+                            shapes(region_.steps[step].outputs));
+    if (next.inputs.size() == 2 && (sum || product)) {
         const int other = next.inputs[next.inputs[0] == epilogue->made ? 1 : 0];
         const bool same = region_.values[other].shape == region_.values[made].shape &&
                           layouts_[other] == Layout::kPlanar;
         if (!same || makers_[other] >= step) return false;
-        epilogue->added = other;
+        (sum ? epilogue->added : epilogue->factor) = other;
     } else {
-        if (next.inputs.size() != 1) return false;
+        if (next.inputs.size() != 1 || activated) return false;
         epilogue->f = next.layer->as_activation();
         if (epilogue->f.type == kActivationNone) return false;
     }
@@ -129,7 +141,7 @@ void Fusions::add_epilogue(int step) {
     epilogue.made = product.outputs[0];
     if (layouts_[epilogue.made] != Layout::kPlanar) return;
     std::vector<int> taken;
-    while (epilogue.f.type == kActivationNone && readers_[epilogue.made].size() == 1 &&
+    while (epilogue.factor < 0 && readers_[epilogue.made].size() == 1 &&
            !region_.values[epilogue.made].is_downloaded) {
         const int behind = readers_[epilogue.made][0];
         if (!extend(step, behind, &epilogue)) break;

@@ -27,9 +27,10 @@ struct ShuffledChannels {
     std::vector<int> sources, parts;  // values
 };
 
-// A sum or an activation, or both, of what a product makes, which makes that instead.
+// A sum, an activation and a multiplication, or some of them, of what a product makes, which makes
+// that instead.
 struct Epilogue {
-    int made, added = -1;  // values; -1: none
+    int made, added = -1, factor = -1;  // values; -1: none
     Activation f;
 };
 

@@ -29,30 +29,53 @@ public:
         Gemm::Product p;
         return out[0].n == 1 && layer_.describe(in, &p) == kOk && p.m <= 65535;
     }
+    bool fuses(StepFusion fusion, const Shapes& in, const Shapes&) const override {
+        return (fusion == StepFusion::kEpilogue || fusion == StepFusion::kFactor) &&
+               in.size() == 1 && layer_.C_data.empty();
+    }
     int record(Recorder& r, const Values& in, const Values& out) const override {
+        return record_fused(r, in, out, Fused());
+    }
+    int record_fused(Recorder& r, const Values& in, const Values& out,
+                     const Fused& fused) const override {
         Shapes shapes;
         for (const Value& value : in) shapes.push_back(value.shape);
         Gemm::Product p;
         QUOLL_RETURN_IF_ERROR(layer_.describe(shapes, &p));
-        const bool has_addend = p.c_shape != Gemm::kNone, full = p.c_shape == Gemm::kFull;
-        const bool of_rows = p.c_shape == Gemm::kRow1 || p.c_shape == Gemm::kRow;
-        const bool is_input = has_addend && !layer_.constantC;
         const int rows = p.m > 1 ? 4 : 1, words4 = 128 / bits_;
         const bool wide =
             rows == 1 && p.k % words4 == 0 && quant_.block % words4 == 0 && in[0].first % 4 == 0;
-        r.dispatch(
-            Shader::gemm_blocks,
-            {bits_, rows, layer_.quantize_zeros != 0, quant_.input_scales, has_addend, wide},
-            {r.read(in[0]), weight_, scales_, is_input ? r.read(in[1]) : c_, r.write(out[0])},
-            {p.m, p.n, p.k, words(), (int)quant_.blocks(p.k), quant_.block, in[0].first, p.k,
-             is_input ? in[1].first : 0, full ? p.n : (int)of_rows,
-             (int)(full || p.c_shape == Gemm::kColumn), out[0].first, layer_.alpha,
-             layer_.alpha * layer_.beta},
-            (uint32_t)(p.n + 3) / 4, (uint32_t)(p.m + rows - 1) / rows);
+        Addend c = addend(r, p, in);
+        if (fused.added) c = {r.read(*fused.added), fused.added->first, p.n, 1, 1.f, true};
+        const Value& factor = fused.factor ? *fused.factor : out[0];
+        r.dispatch(Shader::gemm_blocks,
+                   {bits_, rows, layer_.quantize_zeros != 0, quant_.input_scales, c.is_there, wide,
+                    fused.f.type, fused.factor != nullptr},
+                   {r.read(in[0]), weight_, scales_, c.values, r.write(out[0]),
+                    fused.factor ? r.read(factor) : scales_},
+                   {p.m, p.n, p.k, words(), (int)quant_.blocks(p.k), quant_.block, in[0].first, p.k,
+                    c.first, c.row, c.column, out[0].first, layer_.alpha, c.beta, fused.f.a,
+                    fused.f.b, factor.first},
+                   (uint32_t)(p.n + 3) / 4, (uint32_t)(p.m + rows - 1) / rows);
         return kOk;
     }
 
 private:
+    struct Addend {
+        Binding values;
+        uint32_t first;
+        int row, column;  // steps
+        float beta;
+        bool is_there;
+    };
+    Addend addend(const Recorder& r, const Gemm::Product& p, const Values& in) const {
+        const bool is_there = p.c_shape != Gemm::kNone, full = p.c_shape == Gemm::kFull;
+        const bool of_rows = p.c_shape == Gemm::kRow1 || p.c_shape == Gemm::kRow;
+        const bool is_input = is_there && !layer_.constantC;
+        return {is_input ? r.read(in[1]) : c_, is_input ? in[1].first : 0,
+                full ? p.n : (int)of_rows,     full || p.c_shape == Gemm::kColumn,
+                layer_.alpha * layer_.beta,    is_there};
+    }
     static void append(const Mat& more, std::vector<float>* values) {
         const std::vector<float> added = values_of(more);
         values->insert(values->end(), added.begin(), added.end());

@@ -238,6 +238,7 @@ int RegionCompiler::record_fused(int index, const Values& in, const Values& out)
     if (fusions_->role_of(index) == StepFusion::kEpilogue) {
         const Epilogue& epilogue = fusions_->epilogue(index);
         if (epilogue.added >= 0) fused.added = &values_[epilogue.added];
+        if (epilogue.factor >= 0) fused.factor = &values_[epilogue.factor];
         fused.f = epilogue.f;
     }
     return forms_[index]->record_fused(recorder_, in, out, fused);

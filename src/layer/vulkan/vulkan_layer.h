@@ -41,16 +41,19 @@ enum class StepFusion {
     kMultiply,  // by its reader,
     kGated,     // which multiplies its first input by a factor of each channel
     kShuffle,   // with the Concat and the ShuffleChannel before
-    kEpilogue   // a product that makes the output of the sum or the activation behind it
+    kEpilogue,  // a product that makes the output of the sum or the activation behind it,
+    kFactor     // or of the multiplication by a blob
 };
 
 // What a step computes together with its own output.
 struct Fused {
     const Value* gate = nullptr;  // kGated: the factors
     ChannelSums* sums = nullptr;  // kSums: to be set
-    // kEpilogue: what is added, of the output's shape and layout, and what is applied behind it.
+    // kEpilogue: what is added, of the output's shape and layout, what is applied behind it, and
+    // what (likewise) the result of that is multiplied by, where the layer fuses kFactor.
     const Value* added = nullptr;
     Activation f;
+    const Value* factor = nullptr;
 };
 
 // Made once a layer, after its weights were loaded; const from then on, as several threads compile
@@ -79,7 +82,8 @@ public:
     virtual bool joins_channels() const { return false; }
     // 0, or a negative code after a message.
     virtual int record(Recorder& r, const Values& in, const Values& out) const = 0;
-    // True if record_fused() does kSums, kGated or kEpilogue (of its only output, which is planar).
+    // True if record_fused() does kSums, kGated or kEpilogue (of its only output, which is planar),
+    // or kFactor besides.
     virtual bool fuses(StepFusion fusion, const Shapes& in, const Shapes& out) const;
     virtual int record_fused(Recorder& r, const Values& in, const Values& out,
                              const Fused& fused) const;

@@ -1,4 +1,4 @@
-// y = alpha (A B + beta C) with B of few bits: rows of integers of 4 or 8 bits in words, from which
+// y = f(alpha (A B + beta C)) F with B of few bits: rows of integers of 4 or 8 bits in words, from which
 // half their range is to be taken off, a scale (by which is multiplied here) and maybe a zero point
 // for each block. A group of 64 makes four columns of up to four rows, each invocation a part of the
 // sums.
@@ -6,6 +6,8 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
+#include "math.glsl"
+#include "activation.glsl"
 
 layout(constant_id = 0) const int kBits = 4;
 layout(constant_id = 1) const int kRows = 1;
@@ -14,6 +16,8 @@ layout(constant_id = 3) const bool kInputScales = false;
 layout(constant_id = 4) const bool kAddend = false;
 // One row, and blocks of whole groups of four words.
 layout(constant_id = 5) const bool kWide = false;
+layout(constant_id = 6) const int kActivation = 0;
+layout(constant_id = 7) const bool kFactor = false;
 layout(local_size_x = 64) in;
 READS(0, Input, x);
 READS4(0, Input4, x4);  // the same
@@ -23,10 +27,12 @@ layout(set = 0, binding = 1) readonly buffer Weight4 { uvec4 weight4[]; };  // t
 layout(set = 0, binding = 2) readonly buffer Scales { float scales[]; };
 READS(3, Addend, addend);
 WRITES(4, Output, y);
+READS(5, Factor, factor);  // of y's shape
 layout(push_constant) uniform Push {
     int rows, columns, depth, words, blocks, block;  // of a row of B, a multiple of four words
     int x_first, x_row, addend_first, addend_row, addend_column, y_first;
-    float alpha, beta;
+    float alpha, beta, a, b;
+    int factor_first;
 };
 const int kEach = 32 / kBits;                // values of a word
 const int kLow = kBits == 4 ? 5 : 2;         // of them, in the bits of a float's fraction
@@ -125,5 +131,7 @@ void main() {
     float v = alpha * parts[thread][0];
     if (kAddend)
         v += beta * float(addend[addend_first + row * addend_row + column * addend_column]);
+    v = activated(v, kActivation, a, b);
+    if (kFactor) v *= float(factor[factor_first + row * columns + column]);
     y[y_first + row * columns + column] = STORED(v);
 }
