@@ -203,11 +203,14 @@ int CommandList::submit() {
         status = device_->run_each(order_, fence_, most_);
     else if (status == kOk && !order_.empty())
         status = device_->begin(order_, fence_, most_, &queue_);
-    if (status == kOk)
-        submitted_ = true;
-    else
+    if (status != kOk) {
         queue_ = nullptr, reset();
-    return status;
+        return status;
+    }
+    submitted_ = true;
+    for (const std::function<void()>& task : meanwhile_) task();
+    meanwhile_.clear();
+    return kOk;
 }
 
 int CommandList::wait() {
@@ -234,6 +237,7 @@ void CommandList::reset() {
     in_parts_ = false;
     most_ = 0;
     groups_ = 0;
+    meanwhile_.clear();
     tasks_.clear();
     kept_.clear();
 }

@@ -31,7 +31,7 @@ std::unique_ptr<Replay> Replay::create(const GpuDevice& device, const Program& p
     if (!replay->allocate(program, staging)) return nullptr;
     VkResult result = replay->create_objects(program, timed);
     if (result == VK_SUCCESS) result = replay->create_sets(program);
-    if (result == VK_SUCCESS) result = replay->allocate_commands(program);
+    if (result == VK_SUCCESS) result = replay->allocate_commands(program, &replay->commands_);
     if (result == VK_SUCCESS && !timed) result = replay->record_fixed(program);
     if (result == VK_SUCCESS) result = replay->record(program);
     if (result == VK_SUCCESS) return replay;
@@ -119,12 +119,12 @@ void Replay::write_set(const Dispatch& dispatch, VkDescriptorSet set) const {
     device_.vk().UpdateDescriptorSets(device_.handle(), 1, &write, 0, nullptr);
 }
 
-VkResult Replay::allocate_commands(const Program& program) {
+VkResult Replay::allocate_commands(const Program& program, std::vector<VkCommandBuffer>* commands) {
     VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
     allocate.commandPool = pool_;
     allocate.commandBufferCount = (uint32_t)program.submissions.size() + 1;
-    commands_.resize(allocate.commandBufferCount);
-    return device_.vk().AllocateCommandBuffers(device_.handle(), &allocate, commands_.data());
+    commands->resize(allocate.commandBufferCount);
+    return device_.vk().AllocateCommandBuffers(device_.handle(), &allocate, commands->data());
 }
 
 VkResult Replay::record_fixed(const Program& program) {
@@ -146,6 +146,8 @@ VkResult Replay::record_fixed(const Program& program) {
         VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO};
     VkCommandBufferBeginInfo open = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     open.pInheritanceInfo = &inherited;
+    // Other commands may be recorded with them while they run.
+    open.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
     for (Fixed& fixed : fixed_) {
         VkResult result = vk.AllocateCommandBuffers(device_.handle(), &allocate, &fixed.commands);
         if (result == VK_SUCCESS) result = vk.BeginCommandBuffer(fixed.commands, &open);
@@ -170,11 +172,30 @@ VkResult Replay::record(const Program& program) {
 
 int Replay::set_size(const Program& program, size_t size) {
     if (size == size_) return kOk;
+    if (size == prepared_size_) {
+        std::swap(commands_, prepared_);
+        std::swap(size_, prepared_size_);
+        return kOk;
+    }
     size_ = size;
     const VkResult result = record(program);
     if (result == VK_SUCCESS) return kOk;
     size_ = (size_t)-1;
     return device_.error("recording", result);
+}
+
+int Replay::prepare_size(const Program& program, size_t size) {
+    if (size == size_ || size == prepared_size_) return kOk;
+    if (prepared_.empty()) {
+        const VkResult result = allocate_commands(program, &prepared_);
+        if (result != VK_SUCCESS) return device_.error("recording", result);
+    }
+    std::swap(commands_, prepared_);
+    std::swap(size_, prepared_size_);
+    const int status = set_size(program, size);
+    std::swap(commands_, prepared_);
+    std::swap(size_, prepared_size_);
+    return status;
 }
 
 VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, size_t first,

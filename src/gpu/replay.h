@@ -32,6 +32,8 @@ public:
     // Records it anew for another size of the run (Dispatch::by_size); it does not run now. 0, or a
     // negative code after a message.
     int set_size(const Program& program, size_t size);
+    // Records for another size besides, which set_size() then finds done; it may run now.
+    int prepare_size(const Program& program, size_t size);
     // From what upload() holds to what download() does; most: as in GpuDevice::run. 0, or a
     // negative code after a message.
     int run(int most = 0) const;
@@ -48,7 +50,7 @@ private:
     VkResult create_objects(const Program& program, bool timed);
     VkResult create_sets(const Program& program);
     void write_set(const Dispatch& dispatch, VkDescriptorSet set) const;
-    VkResult allocate_commands(const Program& program);
+    VkResult allocate_commands(const Program& program, std::vector<VkCommandBuffer>* commands);
     VkResult record_fixed(const Program& program);
     VkResult record(const Program& program);
     VkResult record_part(const Program& program, VkCommandBuffer commands, size_t first,
@@ -67,6 +69,9 @@ private:
     VkQueryPool queries_ = VK_NULL_HANDLE;
     uint32_t query_count_ = 0;
     size_t size_ = 0;
+    // What prepare_size() has recorded.
+    std::vector<VkCommandBuffer> prepared_;
+    size_t prepared_size_ = (size_t)-1;
     // Of a program with sizes: dispatches that are the same in all, recorded once.
     struct Fixed {
         size_t first, end;

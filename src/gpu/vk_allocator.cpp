@@ -15,8 +15,9 @@ struct Block : VkBufferMemory {
     std::unique_ptr<GpuBuffer> owner;
 };
 
-// Up to an eighth more, so that a blob that grows by a row at a time, as a cache of keys does, finds
-// the blocks of the steps before large enough: a new one costs the driver tens of microseconds.
+// Up to an eighth more, so that a blob that grows by a row at a time, as a cache of keys does,
+// finds the blocks of the steps before large enough: a new one costs the driver tens of
+// microseconds.
 size_t with_room(size_t bytes) {
     size_t step = 4;
     while (step * 16 <= bytes) step *= 2;

@@ -275,6 +275,11 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
     QUOLL_RETURN_IF_ERROR(list->copy(in));
     QUOLL_RETURN_IF_ERROR(
         list->run_recorded(recorded->replay->commands(), opt.vulkan_max_in_flight));
+    // What comes next is mostly longer by one.
+    if (size < (size_t)room_)
+        list->meanwhile([recorded, size] {
+            recorded->replay->prepare_size(recorded->region->program_, size + 1);
+        });
     if (recorded->replay->faults())
         list->then([recorded] { return recorded->region->check_faults(*recorded->replay); });
     return list->copy(out);

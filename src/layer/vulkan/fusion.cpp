@@ -48,7 +48,8 @@ Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& fo
       makers_(region.values.size(), -1),
       readers_(region.values.size()),
       roles_(region.steps.size(), StepFusion::kNone),
-      blocks_(region.steps.size(), -1) {
+      blocks_(region.steps.size(), -1),
+      normed_(region.steps.size(), -1) {
     for (size_t i = 0; i < region.steps.size(); i++) {
         for (int output : region.steps[i].outputs) makers_[output] = (int)i;
         for (int input : region.steps[i].inputs) readers_[input].push_back((int)i);
@@ -60,6 +61,7 @@ Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& fo
         if (excites && find((int)i, &block, &views)) add(block, views);
         if (as<ShuffleChannel>(region.steps[i].layer)) add_shuffle((int)i);
     }
+    for (size_t i = 0; i < region.steps.size(); i++) add_norm((int)i);
     for (size_t i = 0; i < region.steps.size(); i++) add_epilogue((int)i);
 }
 
@@ -151,6 +153,38 @@ void Fusions::add_epilogue(int step) {
     for (int behind : taken) set_role(behind, StepFusion::kSkipped, 0);
     set_role(step, StepFusion::kEpilogue, epilogues_.size());
     epilogues_.push_back(epilogue);
+}
+
+// Whether products that normalise their input are all that reads a value, or what Splits make of
+// it.
+bool Fusions::only_products(int value, std::vector<int>* splits, std::vector<int>* products) const {
+    if (region_.values[value].is_downloaded || layouts_[value] != Layout::kPlanar) return false;
+    for (int reader : readers_[value]) {
+        if (!as<Split>(region_.steps[reader].layer)) {
+            if (!fits(reader, StepFusion::kNormed)) return false;
+            products->push_back(reader);
+            continue;
+        }
+        splits->push_back(reader);
+        for (int output : region_.steps[reader].outputs)
+            if (!only_products(output, splits, products)) return false;
+    }
+    return true;
+}
+
+void Fusions::add_norm(int step) {
+    const RegionStep& norm = region_.steps[step];
+    if (roles_[step] != StepFusion::kNone || norm.inputs.size() != 1) return;
+    NormedInput found;
+    found.x = norm.inputs[0];
+    std::vector<int> splits, products;
+    if (!forms_[step]->row_norm(shapes(norm.inputs)[0], &found.norm) ||
+        layouts_[found.x] != Layout::kPlanar || !only_products(norm.outputs[0], &splits, &products))
+        return;
+    splits.push_back(step);
+    for (int skipped : splits) set_role(skipped, StepFusion::kSkipped, 0);
+    for (int product : products) normed_[product] = (int)norms_.size();
+    norms_.push_back(found);
 }
 
 bool Fusions::fits(int step, StepFusion role) const {

@@ -34,6 +34,12 @@ struct Epilogue {
     Activation f;
 };
 
+// A blob that products normalise themselves.
+struct NormedInput {
+    int x;  // value
+    RowNorm norm;
+};
+
 // What of a region is computed together, where layers have the shapes, layouts and forms for it.
 class Fusions {
 public:
@@ -43,6 +49,10 @@ public:
     const SqueezeExcite* block_of(int step) const;
     const ShuffledChannels& shuffled(int step) const { return shuffled_[blocks_[step]]; }
     const Epilogue& epilogue(int step) const { return epilogues_[blocks_[step]]; }
+    // Null: the step takes its input as it is.
+    const NormedInput* normed(int step) const {
+        return normed_[step] < 0 ? nullptr : &norms_[normed_[step]];
+    }
     StepFusion role_of(int step) const { return roles_[step]; }
 
 private:
@@ -53,6 +63,8 @@ private:
     void add(const SqueezeExcite& block, const std::vector<int>& views);
     void add_shuffle(int step);
     void add_epilogue(int step);
+    void add_norm(int step);
+    bool only_products(int value, std::vector<int>* splits, std::vector<int>* products) const;
     bool extend(int step, int behind, Epilogue* epilogue) const;
     bool fits(int step, StepFusion role) const;
     Shapes shapes(const std::vector<int>& values) const;
@@ -68,6 +80,8 @@ private:
     std::vector<SqueezeExcite> found_;
     std::vector<ShuffledChannels> shuffled_;
     std::vector<Epilogue> epilogues_;
+    std::vector<NormedInput> norms_;
+    std::vector<int> normed_;  // by step, one of these; -1: none
 };
 
 // Records the sums over parts of the pixels of `x` that no producer has made.

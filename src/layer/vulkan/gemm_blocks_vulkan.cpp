@@ -30,6 +30,10 @@ public:
         return out[0].n == 1 && layer_.describe(in, &p) == kOk && p.m <= 65535;
     }
     bool fuses(StepFusion fusion, const Shapes& in, const Shapes&) const override {
+        const LogMute mute;
+        Gemm::Product p;
+        if (fusion == StepFusion::kNormed)
+            return in.size() == 1 && layer_.describe(in, &p) == kOk && p.m == 1;
         return (fusion == StepFusion::kEpilogue || fusion == StepFusion::kFactor) &&
                in.size() == 1 && layer_.C_data.empty();
     }
@@ -48,15 +52,17 @@ public:
         Addend c = addend(r, p, in);
         if (fused.added) c = {r.read(*fused.added), fused.added->first, p.n, 1, 1.f, true};
         const Value& factor = fused.factor ? *fused.factor : out[0];
-        r.dispatch(Shader::gemm_blocks,
-                   {bits_, rows, layer_.quantize_zeros != 0, quant_.input_scales, c.is_there, wide,
-                    fused.f.type, fused.factor != nullptr},
-                   {r.read(in[0]), weight_, scales_, c.values, r.write(out[0]),
-                    fused.factor ? r.read(factor) : scales_},
-                   {p.m, p.n, p.k, words(), (int)quant_.blocks(p.k), quant_.block, in[0].first, p.k,
-                    c.first, c.row, c.column, out[0].first, layer_.alpha, c.beta, fused.f.a,
-                    fused.f.b, factor.first},
-                   (uint32_t)(p.n + 3) / 4, (uint32_t)(p.m + rows - 1) / rows);
+        r.dispatch(
+            Shader::gemm_blocks,
+            {bits_, rows, layer_.quantize_zeros != 0, quant_.input_scales, c.is_there, wide,
+             fused.f.type, fused.factor != nullptr, fused.norm != nullptr,
+             fused.norm && fused.norm->has_factors},
+            {r.read(in[0]), weight_, scales_, c.values, r.write(out[0]),
+             fused.factor ? r.read(factor) : scales_, fused.norm ? fused.norm->factors : scales_},
+            {p.m, p.n, p.k, words(), (int)quant_.blocks(p.k), quant_.block, in[0].first, p.k,
+             c.first, c.row, c.column, out[0].first, layer_.alpha, c.beta, fused.f.a, fused.f.b,
+             factor.first, fused.norm ? fused.norm->eps : 0.f},
+            (uint32_t)(p.n + 3) / 4, (uint32_t)(p.m + rows - 1) / rows);
         return kOk;
     }
 

@@ -73,6 +73,12 @@ public:
         return kOk;
     }
 
+    bool row_norm(const Shape& in, RowNorm* norm) const override {
+        *norm = {factors_, has_factors_, n_.eps};
+        return n_.type == LineNorm::kRms && n_.together == LineNorm::kRun && !has_terms_ &&
+               in.total() == (size_t)in.w && normalized_run(in, n_.run) == (size_t)in.w;
+    }
+
 private:
     // Is axis 0 to 3 (w, h, d, c) one of those that are normalised together?
     bool is_within(const Shape& s, int axis) const {

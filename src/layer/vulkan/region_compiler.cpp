@@ -241,6 +241,7 @@ int RegionCompiler::record_fused(int index, const Values& in, const Values& out)
         if (epilogue.factor >= 0) fused.factor = &values_[epilogue.factor];
         fused.f = epilogue.f;
     }
+    if (const NormedInput* normed = fusions_->normed(index)) fused.norm = &normed->norm;
     return forms_[index]->record_fused(recorder_, in, out, fused);
 }
 
@@ -257,7 +258,10 @@ int RegionCompiler::record_step(int index) {
     for (size_t i = 0; i < step.inputs.size(); i++) {
         // What its own dispatch is to multiply.
         const bool gated = role == StepFusion::kGated && i == 0;
-        const int value = gated ? fusions_->block_of(index)->x : step.inputs[i];
+        const NormedInput* normed = fusions_->normed(index);
+        const int value = gated    ? fusions_->block_of(index)->x
+                          : normed ? normed->x
+                                   : step.inputs[i];
         in.push_back(in_layout(value, step_layouts_[index][i]));
     }
     std::vector<int> outputs = step.outputs;

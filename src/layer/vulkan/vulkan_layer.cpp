@@ -18,6 +18,8 @@ int VulkanLayer::record_fused(Recorder& r, const Values& in, const Values& out,
 
 bool VulkanLayer::dense(Dense*) const { return false; }
 
+bool VulkanLayer::row_norm(const Shape&, RowNorm*) const { return false; }
+
 bool VulkanLayer::takes_empty(size_t) const { return false; }
 
 bool VulkanLayer::alias(const Values&, size_t, Value*) const { return false; }

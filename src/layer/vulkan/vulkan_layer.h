@@ -26,6 +26,13 @@ struct Dense {
     Activation f;
 };
 
+// A row divided by the root of its mean square, times factors of f32.
+struct RowNorm {
+    Binding factors;
+    bool has_factors = false;
+    float eps = 0.f;
+};
+
 // Sums of f32 over parts of the pixels: [items][parts][channels in vec4s].
 struct ChannelSums {
     int block = -1;
@@ -42,7 +49,8 @@ enum class StepFusion {
     kGated,     // which multiplies its first input by a factor of each channel
     kShuffle,   // with the Concat and the ShuffleChannel before
     kEpilogue,  // a product that makes the output of the sum or the activation behind it,
-    kFactor     // or of the multiplication by a blob
+    kFactor,    // or of the multiplication by a blob
+    kNormed     // a product that normalises its only row first
 };
 
 // What a step computes together with its own output.
@@ -54,6 +62,7 @@ struct Fused {
     const Value* added = nullptr;
     Activation f;
     const Value* factor = nullptr;
+    const RowNorm* norm = nullptr;  // kNormed: of the first input
 };
 
 // Made once a layer, after its weights were loaded; const from then on, as several threads compile
@@ -83,12 +92,14 @@ public:
     // 0, or a negative code after a message.
     virtual int record(Recorder& r, const Values& in, const Values& out) const = 0;
     // True if record_fused() does kSums, kGated or kEpilogue (of its only output, which is planar),
-    // or kFactor besides.
+    // kFactor besides, or kNormed.
     virtual bool fuses(StepFusion fusion, const Shapes& in, const Shapes& out) const;
     virtual int record_fused(Recorder& r, const Values& in, const Values& out,
                              const Fused& fused) const;
     // True for layers that are a Dense, which is set.
     virtual bool dense(Dense* dense) const;
+    // True if all that it does to a blob of this shape is a RowNorm, which is set.
+    virtual bool row_norm(const Shape& in, RowNorm* norm) const;
 };
 
 typedef std::unique_ptr<VulkanLayer> VulkanLayerPtr;

@@ -18,6 +18,9 @@ layout(constant_id = 4) const bool kAddend = false;
 layout(constant_id = 5) const bool kWide = false;
 layout(constant_id = 6) const int kActivation = 0;
 layout(constant_id = 7) const bool kFactor = false;
+// One row: divided by the root of its mean square, times norm_factors, before all else.
+layout(constant_id = 8) const bool kNorm = false;
+layout(constant_id = 9) const bool kNormFactors = false;
 layout(local_size_x = 64) in;
 READS(0, Input, x);
 READS4(0, Input4, x4);  // the same
@@ -28,16 +31,19 @@ layout(set = 0, binding = 2) readonly buffer Scales { float scales[]; };
 READS(3, Addend, addend);
 WRITES(4, Output, y);
 READS(5, Factor, factor);  // of y's shape
+layout(set = 0, binding = 6) readonly buffer NormFactors { float norm_factors[]; };
 layout(push_constant) uniform Push {
     int rows, columns, depth, words, blocks, block;  // of a row of B, a multiple of four words
     int x_first, x_row, addend_first, addend_row, addend_column, y_first;
     float alpha, beta, a, b;
     int factor_first;
+    float eps;
 };
 const int kEach = 32 / kBits;                // values of a word
 const int kLow = kBits == 4 ? 5 : 2;         // of them, in the bits of a float's fraction
 const float kTwo23 = 8388608.0;
 shared float parts[16][64];
+float squares = 0.0;  // of the inputs that this invocation took
 
 // A digit of a word becomes a float without a conversion, which would take longer than the memory: its
 // bits as they lie in the fraction of 2^23 + digit * place(i).
@@ -49,6 +55,11 @@ float digit(uint word, int i) {
            (kTwo23 + float(1 << (kBits - 1)) * place(i));
 }
 
+float normed(float v, int k) {
+    if (kNorm) squares += v * v;
+    return kNormFactors ? v * norm_factors[k] : v;
+}
+
 void add_word(int word, int first_column, int first_row, inout float sums[4][4]) {
     const int k = word * kEach, count = min(kEach, depth - k);
     const int zeros = columns * blocks, inputs = kZeros ? 2 * zeros : zeros;
@@ -56,7 +67,8 @@ void add_word(int word, int first_column, int first_row, inout float sums[4][4])
     for (int r = 0; r < kRows; r++) {
         const int row = min(first_row + r, rows - 1);
         [[unroll]] for (int i = 0; i < kEach; i++) {
-            values[r][i] = i < count ? float(x[x_first + row * x_row + k + i]) : 0.0;
+            values[r][i] =
+                i < count ? normed(float(x[x_first + row * x_row + k + i]), k + i) : 0.0;
             if (kInputScales && i < count) values[r][i] *= scales[inputs + k + i];
         }
     }
@@ -91,7 +103,7 @@ void add_words(int words4, int first_column, inout float sums[4][4]) {
         float values[kEach];
         [[unroll]] for (int i = 0; i < kEach; i++) {
             const int k = word * kEach + i;
-            values[i] = vec4(x4[x_first / 4 + first + k / 4])[k % 4];
+            values[i] = normed(vec4(x4[x_first / 4 + first + k / 4])[k % 4], 4 * first + k);
             if (kInputScales) values[i] *= scales[inputs + 4 * first + k];
             values[i] /= place(i);
         }
@@ -120,15 +132,18 @@ void main() {
             add_word(word, first_column, first_row, sums);
     for (int c = 0; c < 4; c++)
         for (int r = 0; r < kRows; r++) parts[c * kRows + r][thread] = sums[c][r];
+    const int kParts = 4 * kRows + (kNorm ? 1 : 0);
+    if (kNorm) parts[kParts - 1][thread] = squares;
     barrier();
     for (int half_count = 32; half_count > 0; half_count /= 2) {
         if (thread < half_count)
-            for (int i = 0; i < 4 * kRows; i++) parts[i][thread] += parts[i][thread + half_count];
+            for (int i = 0; i < kParts; i++) parts[i][thread] += parts[i][thread + half_count];
         barrier();
     }
     const int column = first_column + thread / kRows, row = first_row + thread % kRows;
     if (thread >= 4 * kRows || column >= columns || row >= rows) return;
     float v = alpha * parts[thread][0];
+    if (kNorm) v /= sqrt(parts[kParts - 1][0] / float(depth) + eps);
     if (kAddend)
         v += beta * float(addend[addend_first + row * addend_row + column * addend_column]);
     v = activated(v, kActivation, a, b);

@@ -1,0 +1,135 @@
+// Products with weights of four bits in blocks, and what is computed together with them: the norm
+// before, sums, activations and multiplications behind. Skipped where there is no device.
+#include <math.h>
+#include <string.h>
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "forwarding_backend.h"
+#include "layer/vulkan/compiled_region.h"
+#include "quoll/gpu.h"
+#include "quoll/net.h"
+#include "random_weights.h"
+
+namespace quoll {
+namespace {
+
+const float kEps = 1e-6f;
+
+std::string product(const char* name, const char* in, const char* out, int n, int k) {
+    return std::string("Gemm ") + name + " 1 1 " + in + " " + out +
+           " 3=1 5=1 6=1 10=-1 18=400 8=" + std::to_string(n) + " 9=" + std::to_string(k) + "\n";
+}
+
+// A gated layer of a decoder, of `hidden` values a row and `middle` between.
+std::string feed_forward(int hidden, int middle) {
+    return "7767517\n10 13\nInput in0 0 1 in0\nSplit s 1 2 in0 a r\nRMSNorm n 1 1 a b 0=" +
+           std::to_string(hidden) + " 1=1e-6 2=1\nSplit t 1 2 b g u\n" +
+           product("gate", "g", "gg", middle, hidden) + "Swish f 1 1 gg h\n" +
+           product("up", "u", "uu", middle, hidden) + "BinaryOp mul 2 1 h uu m 0=2\n" +
+           product("down", "m", "d", hidden, middle) + "BinaryOp sum 2 1 r d out0 0=0\n";
+}
+
+// Weights in the order in which the layers read them; the first, third, ... are floats.
+class Weights : public DataReader {
+public:
+    mutable std::vector<std::vector<unsigned char>> read_;
+    size_t read(void* buf, size_t size) const override {
+        memset(buf, 0, size);
+        if (size == 4) return size;  // what follows is f32
+        std::vector<unsigned char> bytes(size);
+        const bool floats = read_.size() % 2 == 0, first = read_.empty();
+        for (size_t i = 0; i < size; i++) bytes[i] = (unsigned char)(i * 37 + i / 5 * 11 + 7);
+        for (size_t i = 0; floats && i < size / 4; i++) {
+            const float value = (first ? 0.8f : 14.f) * (1.f + (float)(i * 7 % 13) / 20.f);
+            memcpy(&bytes[4 * i], &value, 4);
+        }
+        memcpy(buf, bytes.data(), size);
+        read_.push_back(bytes);
+        return size;
+    }
+    float number(size_t weight, size_t i) const {
+        float value;
+        memcpy(&value, &read_[weight][4 * i], 4);
+        return value;
+    }
+    // x times the matrix of weight 2 i + 1, with its scales behind it.
+    std::vector<double> times(int i, const std::vector<double>& x, int n) const {
+        const size_t k = x.size(), bytes = (k + 1) / 2, blocks = (k + 31) / 32;
+        std::vector<double> y(n);
+        for (int row = 0; row < n; row++)
+            for (size_t j = 0; j < k; j++) {
+                const int two = read_[2 * i + 1][row * bytes + j / 2];
+                const int four = j % 2 ? two >> 4 : two & 15;
+                y[row] +=
+                    x[j] * (four < 8 ? four : four - 16) / number(2 * i + 2, row * blocks + j / 32);
+            }
+        return y;
+    }
+};
+
+std::vector<double> wanted(const Weights& w, const float* in, int hidden, int middle) {
+    double squares = 0;
+    for (int i = 0; i < hidden; i++) squares += (double)in[i] * in[i];
+    std::vector<double> x(hidden);
+    for (int i = 0; i < hidden; i++) x[i] = in[i] / sqrt(squares / hidden + kEps) * w.number(0, i);
+    std::vector<double> gate = w.times(0, x, middle);
+    const std::vector<double> up = w.times(1, x, middle);
+    for (int i = 0; i < middle; i++) gate[i] *= up[i] / (1 + exp(-gate[i]));
+    std::vector<double> y = w.times(2, gate, hidden);
+    for (int i = 0; i < hidden; i++) y[i] += in[i];
+    return y;
+}
+
+// Keeps what was compiled last.
+class KeepingBackend : public ForwardingBackend {
+public:
+    using ForwardingBackend::ForwardingBackend;
+    std::shared_ptr<const CompiledRegion> compile(const Region& region,
+                                                  const Option& opt) const override {
+        return compiled = ForwardingBackend::compile(region, opt);
+    }
+    mutable std::shared_ptr<const CompiledRegion> compiled;
+};
+
+void check(int hidden, int middle, int rows, size_t dispatches) {
+    SCOPED_TRACE(std::to_string(hidden) + " to " + std::to_string(middle) + ", " +
+                 std::to_string(rows) + " rows");
+    Net net;
+    net.opt.num_threads = 1;
+    const auto backend = std::make_shared<KeepingBackend>(net.opt);
+    net.add_backend(backend);
+    ASSERT_EQ(0, net.load_param_mem(feed_forward(hidden, middle).c_str()));
+    const Weights weights;
+    ASSERT_EQ(0, net.load_model(weights));
+    ASSERT_EQ(7u, weights.read_.size());
+    Mat in(hidden, rows), out;
+    uint64_t state = 1;
+    fill_random(in, in.total(), -2.f, 2.f, &state);
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(0, ex.input("in0", in));
+    ASSERT_EQ(0, ex.extract("out0", out));
+    ASSERT_TRUE(backend->compiled);
+    EXPECT_EQ(dispatches, as_vulkan(*backend->compiled).program().dispatches.size());
+    for (int r = 0; r < rows; r++) {
+        const std::vector<double> want = wanted(weights, in.row(r), hidden, middle);
+        double range = 0;
+        for (double v : want) range = std::max(range, fabs(v));
+        for (int i = 0; i < hidden; i++)
+            EXPECT_NEAR(want[i], out.row(r)[i], 1e-5 * range) << "row " << r << ", value " << i;
+    }
+}
+
+// An upload, a download, and one dispatch for each product; of several rows the norm besides.
+TEST(VulkanBlocks, products_take_what_is_around_them) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    check(64, 96, 1, 5);
+    check(40, 72, 1, 5);  // blocks that are not whole
+    check(64, 96, 5, 6);
+}
+
+}  // namespace
+}  // namespace quoll
