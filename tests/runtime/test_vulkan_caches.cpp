@@ -19,13 +19,23 @@ namespace {
 const int kHidden = 32, kBlocks = 2, kPrompt = 5;
 const int kSteps = 72;  // over two borders between lengths that are compiled together
 
-std::string product(const std::string& name, const std::string& in) {
-    return "Gemm " + name + " 1 1 " + in + " " + name + " 10=4 3=1 5=1 6=1 8=32 9=32\n";
+std::string product(const std::string& name, const std::string& in, int columns = kHidden) {
+    return "Gemm " + name + " 1 1 " + in + " " + name +
+           " 10=4 3=1 5=1 6=1 9=32 8=" + std::to_string(columns) + "\n";
 }
 // Rows to two heads of 16 values.
 std::string heads(const std::string& name) {
     return "Reshape r" + name + " 1 1 " + name + " r" + name + " 0=16 1=2 2=-1\nPermute p" + name +
            " 1 1 r" + name + " p" + name + " 0=2\n";
+}
+
+// One head of 16 values, for both heads of queries.
+std::string shared_head(const std::string& name) {
+    return "Reshape r" + name + " 1 1 " + name + " r" + name + " 0=16 1=1 2=-1\nPermute h" + name +
+           " 1 1 r" + name + " h" + name + " 0=2\nExpandDims e" + name + " 1 1 h" + name + " e" +
+           name + " -23303=1,1\nTile t" + name + " 1 1 e" + name + " t" + name +
+           " -23302=4,1,2,1,1\nReshape p" + name + " 1 1 t" + name + " p" + name +
+           " 0=16 1=-1 2=2\n";
 }
 
 // Blocks as pnnx writes them for ncnn: attention with a cache behind three products, a fourth one,
@@ -38,8 +48,9 @@ std::string decoder() {
         const std::string n = std::to_string(block), x = "x" + n;
         text += "Split s" + n + " 1 4 " + in + " " + x + "q " + x + "k " + x + "v " + x + "r\n";
         for (const char* part : {"q", "k", "v"}) {
-            text += product(part + n, x + part);
-            text += heads(part + n);
+            const bool shared = block == 1 && *part != 'q';
+            text += product(part + n, x + part, shared ? 16 : kHidden);
+            text += shared ? shared_head(part + n) : heads(part + n);
         }
         text += "SDPA a" + n + " 6 3 pq" + n + " pk" + n + " pv" + n + " m" + n + " cache_k" + n +
                 " cache_v" + n + " y" + n + " out_cache_k" + n + " out_cache_v" + n +
@@ -50,7 +61,7 @@ std::string decoder() {
         in = block + 1 < kBlocks ? "z" + n : "out0";
         text += "BinaryOp sum" + n + " 2 1 o" + n + " " + x + "r " + in + " 0=0\n";
     }
-    const size_t layers = 4 + kBlocks * 15;
+    const size_t layers = 4 + kBlocks * 15 + 6;
     return "7767517\n" + std::to_string(layers) + " 99\n" + text;
 }
 

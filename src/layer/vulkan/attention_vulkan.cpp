@@ -153,12 +153,15 @@ struct AttentionCall {
     }
 };
 
-// [c][h][w] of each item into the rows of `to` from row `first` on.
+// [c][h][w] of each item into the rows of `to` from row `first` on, where `to` has more channels
+// each several times.
 void copy_rows(Recorder& r, const Value& from, const Value& to, int first) {
     const uint32_t w = from.shape.w, h = from.shape.h, c = from.shape.c, n = to.shape.n;
+    const uint32_t times = (uint32_t)to.shape.c / c, step = w * (uint32_t)to.shape.h;
     record_strided_copy(r, from, from.first, to, to.first + (uint32_t)first * w,
                         {{w * h, 1, 1},
-                         {c, w * h, w * (uint32_t)to.shape.h},
+                         {times, 0, step},
+                         {c, w * h, times * step},
                          {n, from.item_step(), to.item_step()}},
                         w * h);
 }
@@ -173,6 +176,9 @@ public:
     }
     bool takes_empty(size_t index) const override {
         return layer_.kv_cache && index >= first_cache();
+    }
+    bool fuses(StepFusion fusion, const Shapes&, const Shapes&) const override {
+        return fusion == StepFusion::kRepeated && layer_.kv_cache;
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
         const Value *key = &in[1], *value = &in[2];

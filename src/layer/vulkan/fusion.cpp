@@ -10,6 +10,7 @@
 #include "layer/nn/pooling.h"
 #include "layer/tensor/concat.h"
 #include "layer/tensor/slice.h"
+#include "layer/tensor/tile.h"
 #include "layer/vision/shufflechannel.h"
 
 namespace quoll {
@@ -61,7 +62,10 @@ Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& fo
         if (excites && find((int)i, &block, &views)) add(block, views);
         if (as<ShuffleChannel>(region.steps[i].layer)) add_shuffle((int)i);
     }
-    for (size_t i = 0; i < region.steps.size(); i++) add_norm((int)i);
+    for (size_t i = 0; i < region.steps.size(); i++) {
+        add_norm((int)i);
+        for (size_t input : {1, 2}) add_repeated((int)i, input);
+    }
     for (size_t i = 0; i < region.steps.size(); i++) add_epilogue((int)i);
 }
 
@@ -185,6 +189,44 @@ void Fusions::add_norm(int step) {
     for (int skipped : splits) set_role(skipped, StepFusion::kSkipped, 0);
     for (int product : products) normed_[product] = (int)norms_.size();
     norms_.push_back(found);
+}
+
+// Back through views to a Tile of channels, each of which is repeated before the next one comes, as
+// heads that share their keys and values are.
+void Fusions::add_repeated(int step, size_t input) {
+    const std::vector<int>& inputs = region_.steps[step].inputs;
+    if (inputs.size() <= input || !fits(step, StepFusion::kRepeated)) return;
+    std::vector<int> skipped;
+    int value = inputs[input];
+    while (makers_[value] >= 0 && readers_[value].size() == 1 &&
+           !region_.values[value].is_downloaded && layouts_[value] == Layout::kPlanar) {
+        const int maker = makers_[value];
+        const RegionStep& made = region_.steps[maker];
+        if (roles_[maker] != StepFusion::kNone || made.inputs.size() != 1) return;
+        const int from = made.inputs[0];
+        const Shape &x = region_.values[from].shape, &y = region_.values[value].shape;
+        skipped.push_back(maker);
+        value = from;
+        if (as<Tile>(made.layer)) {
+            const bool channels = x.dims == 4 && x.d == 1 && x.n == 1 &&
+                                  layouts_[from] == Layout::kPlanar && y.w == x.w && y.h == x.h &&
+                                  y.c == x.c && y.w == region_.values[inputs[input]].shape.w &&
+                                  y.h == region_.values[inputs[input]].shape.h;
+            if (!channels) return;
+            for (int s : skipped) set_role(s, StepFusion::kSkipped, 0);
+            repeated_[{step, input}] = from;
+            return;
+        }
+        if (!forms_[maker]->gives_views() || x.total() != y.total() ||
+            !has_trait(*made.layer, kSharesMemory))
+            return;
+    }
+}
+
+int Fusions::taken(int step, size_t input) const {
+    const auto found = repeated_.find({step, input});
+    if (found != repeated_.end()) return found->second;
+    return normed_[step] < 0 ? region_.steps[step].inputs[input] : norms_[normed_[step]].x;
 }
 
 bool Fusions::fits(int step, StepFusion role) const {

@@ -2,6 +2,8 @@
 #ifndef QUOLL_LAYER_VULKAN_FUSION_H
 #define QUOLL_LAYER_VULKAN_FUSION_H
 
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "layer/vulkan/vulkan_layer.h"
@@ -49,6 +51,8 @@ public:
     const SqueezeExcite* block_of(int step) const;
     const ShuffledChannels& shuffled(int step) const { return shuffled_[blocks_[step]]; }
     const Epilogue& epilogue(int step) const { return epilogues_[blocks_[step]]; }
+    // The value that a step takes as an input, itself or what others would have made of it.
+    int taken(int step, size_t input) const;
     // Null: the step takes its input as it is.
     const NormedInput* normed(int step) const {
         return normed_[step] < 0 ? nullptr : &norms_[normed_[step]];
@@ -64,6 +68,7 @@ private:
     void add_shuffle(int step);
     void add_epilogue(int step);
     void add_norm(int step);
+    void add_repeated(int step, size_t input);
     bool only_products(int value, std::vector<int>* splits, std::vector<int>* products) const;
     bool extend(int step, int behind, Epilogue* epilogue) const;
     bool fits(int step, StepFusion role) const;
@@ -81,7 +86,8 @@ private:
     std::vector<ShuffledChannels> shuffled_;
     std::vector<Epilogue> epilogues_;
     std::vector<NormedInput> norms_;
-    std::vector<int> normed_;  // by step, one of these; -1: none
+    std::map<std::pair<int, size_t>, int> repeated_;  // values, by step and input
+    std::vector<int> normed_;                         // by step, one of these; -1: none
 };
 
 // Records the sums over parts of the pixels of `x` that no producer has made.

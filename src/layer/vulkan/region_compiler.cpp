@@ -258,10 +258,7 @@ int RegionCompiler::record_step(int index) {
     for (size_t i = 0; i < step.inputs.size(); i++) {
         // What its own dispatch is to multiply.
         const bool gated = role == StepFusion::kGated && i == 0;
-        const NormedInput* normed = fusions_->normed(index);
-        const int value = gated    ? fusions_->block_of(index)->x
-                          : normed ? normed->x
-                                   : step.inputs[i];
+        const int value = gated ? fusions_->block_of(index)->x : fusions_->taken(index, i);
         in.push_back(in_layout(value, step_layouts_[index][i]));
     }
     std::vector<int> outputs = step.outputs;

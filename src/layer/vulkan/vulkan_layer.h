@@ -50,7 +50,8 @@ enum class StepFusion {
     kShuffle,   // with the Concat and the ShuffleChannel before
     kEpilogue,  // a product that makes the output of the sum or the activation behind it,
     kFactor,    // or of the multiplication by a blob
-    kNormed     // a product that normalises its only row first
+    kNormed,    // a product that normalises its only row first
+    kRepeated   // repeats channels of its second and third input itself
 };
 
 // What a step computes together with its own output.
@@ -92,7 +93,7 @@ public:
     // 0, or a negative code after a message.
     virtual int record(Recorder& r, const Values& in, const Values& out) const = 0;
     // True if record_fused() does kSums, kGated or kEpilogue (of its only output, which is planar),
-    // kFactor besides, or kNormed.
+    // kFactor besides, kNormed or kRepeated.
     virtual bool fuses(StepFusion fusion, const Shapes& in, const Shapes& out) const;
     virtual int record_fused(Recorder& r, const Values& in, const Values& out,
                              const Fused& fused) const;
