@@ -28,16 +28,15 @@ void barrier(const DeviceFunctions& vk, VkCommandBuffer commands, VkPipelineStag
 
 CommandList::~CommandList() {
     reset();
-    if (fence_) device_->vk().DestroyFence(device_->handle(), fence_, nullptr);
+    device_->give_back_fence(fence_);
     if (pool_) device_->vk().DestroyCommandPool(device_->handle(), pool_, nullptr);
 }
 
 VkResult CommandList::create() {
     if (pool_) return VK_SUCCESS;
     const DeviceFunctions& vk = device_->vk();
-    const VkFenceCreateInfo fence = {VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
     VkResult result = VK_SUCCESS;
-    if (!fence_) result = vk.CreateFence(device_->handle(), &fence, nullptr, &fence_);
+    if (!fence_) result = device_->take_fence(&fence_);
     VkCommandPoolCreateInfo pool = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
     pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
     pool.queueFamilyIndex = device_->queue_family();

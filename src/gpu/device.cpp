@@ -76,7 +76,26 @@ struct GpuDevice::Queue {
 GpuDevice::~GpuDevice() {
     if (device_ && vk_.DeviceWaitIdle) vk_.DeviceWaitIdle(device_);
     pipelines_.reset();
+    for (VkFence fence : fences_) vk_.DestroyFence(device_, fence, nullptr);
     if (device_ && vk_.DestroyDevice) vk_.DestroyDevice(device_, nullptr);
+}
+
+VkResult GpuDevice::take_fence(VkFence* fence) const {
+    {
+        std::lock_guard<std::mutex> lock(flight_);
+        if (!fences_.empty()) {
+            *fence = fences_.back();
+            fences_.pop_back();
+            return VK_SUCCESS;
+        }
+    }
+    const VkFenceCreateInfo info = {VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    return vk_.CreateFence(device_, &info, nullptr, fence);
+}
+
+void GpuDevice::give_back_fence(VkFence fence) const {
+    std::lock_guard<std::mutex> lock(flight_);
+    if (fence) fences_.push_back(fence);
 }
 
 VkResult GpuDevice::create_device(const InstanceFunctions& vk, VkPhysicalDevice physical,

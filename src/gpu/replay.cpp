@@ -43,7 +43,7 @@ Replay::~Replay() {
     const DeviceFunctions& vk = device_.vk();
     if (queries_) vk.DestroyQueryPool(device_.handle(), queries_, nullptr);
     if (descriptors_) vk.DestroyDescriptorPool(device_.handle(), descriptors_, nullptr);
-    if (fence_) vk.DestroyFence(device_.handle(), fence_, nullptr);
+    device_.give_back_fence(fence_);
     if (pool_) vk.DestroyCommandPool(device_.handle(), pool_, nullptr);
 }
 
@@ -66,8 +66,7 @@ bool Replay::allocate(const Program& program, MemoryUse staging) {
 
 VkResult Replay::create_objects(const Program& program, bool timed) {
     const DeviceFunctions& vk = device_.vk();
-    const VkFenceCreateInfo fence = {VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    VkResult result = vk.CreateFence(device_.handle(), &fence, nullptr, &fence_);
+    VkResult result = device_.take_fence(&fence_);
     if (result != VK_SUCCESS) return result;
     VkCommandPoolCreateInfo pool = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
     pool.queueFamilyIndex = device_.queue_family();

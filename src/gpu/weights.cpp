@@ -20,7 +20,7 @@ class Transfer {
 public:
     explicit Transfer(const GpuDevice& device) : device_(device) {}
     ~Transfer() {
-        if (fence_) device_.vk().DestroyFence(device_.handle(), fence_, nullptr);
+        device_.give_back_fence(fence_);
         if (pool_) device_.vk().DestroyCommandPool(device_.handle(), pool_, nullptr);
     }
     int run(const GpuBuffer& from, const GpuBuffer& to, size_t offset, size_t bytes) {
@@ -32,8 +32,7 @@ public:
 private:
     VkResult record(const GpuBuffer& from, const GpuBuffer& to, size_t offset, size_t bytes) {
         const DeviceFunctions& vk = device_.vk();
-        const VkFenceCreateInfo fence = {VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-        VkResult result = vk.CreateFence(device_.handle(), &fence, nullptr, &fence_);
+        VkResult result = device_.take_fence(&fence_);
         VkCommandPoolCreateInfo pool = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
         pool.queueFamilyIndex = device_.queue_family();
         if (result == VK_SUCCESS)

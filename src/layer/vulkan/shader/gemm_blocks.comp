@@ -32,6 +32,7 @@ READS(3, Addend, addend);
 WRITES(4, Output, y);
 READS(5, Factor, factor);  // of y's shape
 layout(set = 0, binding = 6) readonly buffer NormFactors { float norm_factors[]; };
+layout(set = 0, binding = 6) readonly buffer NormFactors4 { vec4 norm_factors4[]; };  // the same
 layout(push_constant) uniform Push {
     int rows, columns, depth, words, blocks, block;  // of a row of B, a multiple of four words
     int x_first, x_row, addend_first, addend_row, addend_column, y_first;
@@ -55,9 +56,9 @@ float digit(uint word, int i) {
            (kTwo23 + float(1 << (kBits - 1)) * place(i));
 }
 
-float normed(float v, int k) {
+float normed(float v, float norm_factor) {
     if (kNorm) squares += v * v;
-    return kNormFactors ? v * norm_factors[k] : v;
+    return kNormFactors ? v * norm_factor : v;
 }
 
 void add_word(int word, int first_column, int first_row, inout float sums[4][4]) {
@@ -67,8 +68,9 @@ void add_word(int word, int first_column, int first_row, inout float sums[4][4])
     for (int r = 0; r < kRows; r++) {
         const int row = min(first_row + r, rows - 1);
         [[unroll]] for (int i = 0; i < kEach; i++) {
+            const float norm_factor = kNormFactors && i < count ? norm_factors[k + i] : 1.0;
             values[r][i] =
-                i < count ? normed(float(x[x_first + row * x_row + k + i]), k + i) : 0.0;
+                i < count ? normed(float(x[x_first + row * x_row + k + i]), norm_factor) : 0.0;
             if (kInputScales && i < count) values[r][i] *= scales[inputs + k + i];
         }
     }
@@ -103,7 +105,8 @@ void add_words(int words4, int first_column, inout float sums[4][4]) {
         float values[kEach];
         [[unroll]] for (int i = 0; i < kEach; i++) {
             const int k = word * kEach + i;
-            values[i] = normed(vec4(x4[x_first / 4 + first + k / 4])[k % 4], 4 * first + k);
+            const float norm_factor = kNormFactors ? norm_factors4[first + k / 4][k % 4] : 1.0;
+            values[i] = normed(vec4(x4[x_first / 4 + first + k / 4])[k % 4], norm_factor);
             if (kInputScales) values[i] *= scales[inputs + 4 * first + k];
             values[i] /= place(i);
         }
@@ -122,6 +125,13 @@ void add_words(int words4, int first_column, inout float sums[4][4]) {
 void main() {
     const int thread = int(gl_LocalInvocationID.x);
     const int first_column = int(gl_WorkGroupID.x) * 4, first_row = int(gl_WorkGroupID.y) * kRows;
+    // What comes behind the sums is loaded before them.
+    const int column = first_column + thread / kRows, row = first_row + thread % kRows;
+    const bool is_made = thread < 4 * kRows && column < columns && row < rows;
+    float added = 0.0, multiplied = 1.0;
+    if (kAddend && is_made)
+        added = float(addend[addend_first + row * addend_row + column * addend_column]);
+    if (kFactor && is_made) multiplied = float(factor[factor_first + row * columns + column]);
     float sums[4][4];
     for (int c = 0; c < 4; c++)
         for (int r = 0; r < 4; r++) sums[c][r] = 0.0;
@@ -140,13 +150,11 @@ void main() {
             for (int i = 0; i < kParts; i++) parts[i][thread] += parts[i][thread + half_count];
         barrier();
     }
-    const int column = first_column + thread / kRows, row = first_row + thread % kRows;
-    if (thread >= 4 * kRows || column >= columns || row >= rows) return;
+    if (!is_made) return;
     float v = alpha * parts[thread][0];
     if (kNorm) v /= sqrt(parts[kParts - 1][0] / float(depth) + eps);
-    if (kAddend)
-        v += beta * float(addend[addend_first + row * addend_row + column * addend_column]);
+    if (kAddend) v += beta * added;
     v = activated(v, kActivation, a, b);
-    if (kFactor) v *= float(factor[factor_first + row * columns + column]);
+    if (kFactor) v *= multiplied;
     y[y_first + row * columns + column] = STORED(v);
 }
