@@ -207,7 +207,7 @@ int CommandList::submit() {
         return status;
     }
     submitted_ = true;
-    for (const std::function<void()>& task : meanwhile_) task();
+    for (const std::function<int()>& task : meanwhile_) task();
     meanwhile_.clear();
     return kOk;
 }

@@ -54,7 +54,7 @@ public:
     void keep(std::shared_ptr<const void> what) { kept_.push_back(std::move(what)); }
     void then(std::function<int()> task) { tasks_.push_back(std::move(task)); }
     // On the host while the device works.
-    void meanwhile(std::function<void()> task) { meanwhile_.push_back(std::move(task)); }
+    void meanwhile(std::function<int()> task) { meanwhile_.push_back(std::move(task)); }
 
     // Of the application's shaders.
     uint64_t groups() const { return groups_; }
@@ -99,7 +99,7 @@ private:
     std::unique_ptr<GpuBuffer> nothing_;  // what empty VkMats are bound as
     std::vector<std::shared_ptr<const void>> kept_;
     std::vector<std::function<int()>> tasks_;
-    std::vector<std::function<void()>> meanwhile_;
+    std::vector<std::function<int()>> meanwhile_;
 };
 
 }  // namespace quoll

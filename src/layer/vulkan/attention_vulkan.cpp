@@ -90,10 +90,11 @@ struct AttentionCall {
                    push(seen), (uint32_t)(units ? (queries + kQueries - 1) / kQueries : queries),
                    (uint32_t)heads, (uint32_t)y.value->shape.n);
     }
-    // Whether attention_row.comp makes it.
+    // Whether attention_row.comp makes it: of f16, for the size of the library.
     bool fits_rows(const Recorder& r) const {
         const VkPhysicalDeviceLimits& limits = r.device().limits();
-        if (queries >= kFewQueries || limits.maxComputeWorkGroupInvocations < kRowThreads ||
+        if (r.storage() != Storage::f16 || queries >= kFewQueries ||
+            limits.maxComputeWorkGroupInvocations < kRowThreads ||
             limits.maxComputeWorkGroupSize[0] < kRowThreads || size % 4 || out_size % 4)
             return false;
         for (const HeadSteps* m : {&k, &v}) {

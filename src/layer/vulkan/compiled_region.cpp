@@ -278,7 +278,7 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
     // What comes next is mostly longer by one.
     if (size < (size_t)room_)
         list->meanwhile([recorded, size] {
-            recorded->replay->prepare_size(recorded->region->program_, size + 1);
+            return recorded->replay->prepare_size(recorded->region->program_, size + 1);
         });
     if (recorded->replay->faults())
         list->then([recorded] { return recorded->region->check_faults(*recorded->replay); });

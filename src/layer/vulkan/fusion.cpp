@@ -50,6 +50,7 @@ Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& fo
       readers_(region.values.size()),
       roles_(region.steps.size(), StepFusion::kNone),
       blocks_(region.steps.size(), -1),
+      repeated_(2 * region.steps.size(), -1),
       normed_(region.steps.size(), -1) {
     for (size_t i = 0; i < region.steps.size(); i++) {
         for (int output : region.steps[i].outputs) makers_[output] = (int)i;
@@ -121,10 +122,7 @@ bool Fusions::extend(int step, int behind, Epilogue* epilogue) const {
     if (roles_[behind] != StepFusion::kNone || !alike) return false;
     const bool activated = epilogue->f.type != kActivationNone;
     const bool sum = is_sum(next.layer) && epilogue->added < 0 && !activated;
-    const bool product =
-        is_product(next.layer) &&
-        forms_[step]->fuses(StepFusion::kFactor, shapes(region_.steps[step].inputs),
-                            shapes(region_.steps[step].outputs));
+    const bool gates = fits(step, StepFusion::kFactor), product = gates && is_product(next.layer);
     if (next.inputs.size() == 2 && (sum || product)) {
         const int other = next.inputs[next.inputs[0] == epilogue->made ? 1 : 0];
         const bool same = region_.values[other].shape == region_.values[made].shape &&
@@ -135,6 +133,8 @@ bool Fusions::extend(int step, int behind, Epilogue* epilogue) const {
         if (next.inputs.size() != 1 || activated) return false;
         epilogue->f = next.layer->as_activation();
         if (epilogue->f.type == kActivationNone) return false;
+        // gemm_blocks.comp has no other: each is code in the library.
+        if (gates && epilogue->f.type != kActivationSwish) return false;
     }
     epilogue->made = made;
     return true;
@@ -214,7 +214,7 @@ void Fusions::add_repeated(int step, size_t input) {
                                   y.h == region_.values[inputs[input]].shape.h;
             if (!channels) return;
             for (int s : skipped) set_role(s, StepFusion::kSkipped, 0);
-            repeated_[{step, input}] = from;
+            repeated_[2 * step + input - 1] = from;
             return;
         }
         if (!forms_[maker]->gives_views() || x.total() != y.total() ||
@@ -224,8 +224,8 @@ void Fusions::add_repeated(int step, size_t input) {
 }
 
 int Fusions::taken(int step, size_t input) const {
-    const auto found = repeated_.find({step, input});
-    if (found != repeated_.end()) return found->second;
+    const int repeated = input == 1 || input == 2 ? repeated_[2 * step + input - 1] : -1;
+    if (repeated >= 0) return repeated;
     return normed_[step] < 0 ? region_.steps[step].inputs[input] : norms_[normed_[step]].x;
 }
 

@@ -2,8 +2,6 @@
 #ifndef QUOLL_LAYER_VULKAN_FUSION_H
 #define QUOLL_LAYER_VULKAN_FUSION_H
 
-#include <map>
-#include <utility>
 #include <vector>
 
 #include "layer/vulkan/vulkan_layer.h"
@@ -86,8 +84,8 @@ private:
     std::vector<ShuffledChannels> shuffled_;
     std::vector<Epilogue> epilogues_;
     std::vector<NormedInput> norms_;
-    std::map<std::pair<int, size_t>, int> repeated_;  // values, by step and input
-    std::vector<int> normed_;                         // by step, one of these; -1: none
+    std::vector<int> repeated_;  // values, by step and its second or third input; -1: as they are
+    std::vector<int> normed_;    // by step, one of these; -1: none
 };
 
 // Records the sums over parts of the pixels of `x` that no producer has made.

@@ -55,7 +55,7 @@ public:
         r.dispatch(
             Shader::gemm_blocks,
             {bits_, rows, layer_.quantize_zeros != 0, quant_.input_scales, c.is_there, wide,
-             fused.f.type, fused.factor != nullptr, fused.norm != nullptr,
+             fused.f.type == kActivationSwish, fused.factor != nullptr, fused.norm != nullptr,
              fused.norm && fused.norm->has_factors},
             {r.read(in[0]), weight_, scales_, c.values, r.write(out[0]),
              fused.factor ? r.read(factor) : scales_, fused.norm ? fused.norm->factors : scales_},

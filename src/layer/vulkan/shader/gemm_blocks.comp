@@ -7,7 +7,6 @@
 #extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "math.glsl"
-#include "activation.glsl"
 
 layout(constant_id = 0) const int kBits = 4;
 layout(constant_id = 1) const int kRows = 1;
@@ -16,7 +15,7 @@ layout(constant_id = 3) const bool kInputScales = false;
 layout(constant_id = 4) const bool kAddend = false;
 // One row, and blocks of whole groups of four words.
 layout(constant_id = 5) const bool kWide = false;
-layout(constant_id = 6) const int kActivation = 0;
+layout(constant_id = 6) const bool kSwish = false;
 layout(constant_id = 7) const bool kFactor = false;
 // One row: divided by the root of its mean square, times norm_factors, before all else.
 layout(constant_id = 8) const bool kNorm = false;
@@ -36,7 +35,7 @@ layout(set = 0, binding = 6) readonly buffer NormFactors4 { vec4 norm_factors4[]
 layout(push_constant) uniform Push {
     int rows, columns, depth, words, blocks, block;  // of a row of B, a multiple of four words
     int x_first, x_row, addend_first, addend_row, addend_column, y_first;
-    float alpha, beta, a, b;
+    float alpha, beta, swish_beta;
     int factor_first;
     float eps;
 };
@@ -154,7 +153,7 @@ void main() {
     float v = alpha * parts[thread][0];
     if (kNorm) v /= sqrt(parts[kParts - 1][0] / float(depth) + eps);
     if (kAddend) v += beta * added;
-    v = activated(v, kActivation, a, b);
+    if (kSwish) v = v == -kInfinity ? 0.0 : v / (1.0 + exact_exp(-swish_beta * v));
     if (kFactor) v *= multiplied;
     y[y_first + row * columns + column] = STORED(v);
 }
