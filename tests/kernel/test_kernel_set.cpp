@@ -190,12 +190,21 @@ TEST(KernelSet, features_are_a_set) {
     const KernelRow* bf16 = find_row("cast_kernels_avx512bf16");
     if (!avxvnni || !avx512vnni || !bf16) GTEST_SKIP() << "not built";
     using F = CpuFeature;
-    EXPECT_EQ(kernel_set(with(Isa::avx2, {F::avx_vnni})).int8, avxvnni->kernels);
+    // They come with tiles of 16-bit values, those of the level with the rows' own.
+    const auto expect_vnni = [](const Int8Kernels& int8, const KernelRow& row, Isa level) {
+        const Int8Kernels& of_row = *static_cast<const Int8Kernels*>(row.kernels);
+        EXPECT_STREQ(int8.name, of_row.name);
+        EXPECT_EQ(int8.tile[0], of_row.tile[0]);
+        ASSERT_TRUE(int8.wide);
+        EXPECT_EQ(int8.wide->tile[0], of_row.wide_tile[0]);
+        EXPECT_EQ(int8.wide->input_s8[0], vector_kernels(level).int8->input_s8[0]);
+    };
+    expect_vnni(*kernel_set(with(Isa::avx2, {F::avx_vnni})).int8, *avxvnni, Isa::avx2);
     EXPECT_EQ(kernel_set(with(Isa::sse4, {F::avx_vnni})).int8, vector_kernels(Isa::sse4).int8);
     EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx_vnni})).int8, vector_kernels(Isa::avx512).int8);
-    EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx512_vnni})).int8, avx512vnni->kernels);
-    EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx_vnni, F::avx512_vnni})).int8,
-              avx512vnni->kernels);
+    expect_vnni(*kernel_set(with(Isa::avx512, {F::avx512_vnni})).int8, *avx512vnni, Isa::avx512);
+    expect_vnni(*kernel_set(with(Isa::avx512, {F::avx_vnni, F::avx512_vnni})).int8, *avx512vnni,
+                Isa::avx512);
     EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx512_bf16})).cast, bf16->kernels);
     EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx512_bf16})).int8,
               vector_kernels(Isa::avx512).int8);

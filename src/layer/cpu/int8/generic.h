@@ -37,9 +37,9 @@ constexpr size_t kTileRows = std::min<size_t>(
 static_assert(kTileRows <= kGemmMaxRows, "Int8Kernels has no room for such a tile");
 constexpr size_t kRowsPerPointer = 3;
 
-template <size_t N>
+template <size_t k_group, size_t N>
 QUOLL_INLINE s::veci<N> dot(s::veci<N> sum, s::veci<N> a, s::veci<N> b) {
-    if constexpr (s::kHasDotOfFour) {
+    if constexpr (k_group == 4) {
         return s::dot_of_four(sum, a, b);
     } else {
         return s::dot_s16(sum, a, b);
@@ -52,7 +52,7 @@ constexpr size_t kChains = rows == 1   ? 4
                            : rows == 2 ? 2
                                        : 1;
 
-template <size_t vectors, size_t rows>
+template <size_t vectors, size_t rows, size_t k_group = kWordK>
 void int8_tile(const Int8Tile& t) {
     using V = s::veci<s::kLanes>;
     constexpr size_t columns = vectors * s::kLanes;
@@ -88,7 +88,7 @@ void int8_tile(const Int8Tile& t) {
                     const V x = V::set(p[0][(ptrdiff_t)m * row + (ptrdiff_t)c]);
                     s::unroll<vectors>([&](auto v) QUOLL_INLINE_LAMBDA {
                         V& to = other[i() * vectors + v()];
-                        to = dot(to, x, V::load(b + c * columns + v() * s::kLanes));
+                        to = dot<k_group>(to, x, V::load(b + c * columns + v() * s::kLanes));
                     });
                 });
                 p[0] += chains;
@@ -106,7 +106,7 @@ void int8_tile(const Int8Tile& t) {
             s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
                 const V x = V::set(p[m / kRowsPerPointer][(ptrdiff_t)(m % kRowsPerPointer) * row]);
                 s::unroll<vectors>([&](auto v) QUOLL_INLINE_LAMBDA {
-                    sum[m * vectors + v] = dot(sum[m * vectors + v], x, column[v]);
+                    sum[m * vectors + v] = dot<k_group>(sum[m * vectors + v], x, column[v]);
                 });
             });
             s::unroll<pointers>([&](auto i) QUOLL_INLINE_LAMBDA { p[i]++; });
@@ -131,6 +131,16 @@ template <size_t vectors, size_t rows>
 constexpr Int8TileKernel tile_or_null() {
     if constexpr (rows <= kTileRows) {
         return &int8_tile<vectors, rows>;
+    } else {
+        return nullptr;
+    }
+}
+
+// Of Int8Kernels::wide.
+template <size_t vectors, size_t rows>
+constexpr Int8TileKernel wide_tile_or_null() {
+    if constexpr (s::kHasDotU8S8 && rows <= kTileRows) {
+        return &int8_tile<vectors, rows, 2>;
     } else {
         return nullptr;
     }
@@ -408,7 +418,7 @@ QUOLL_INLINE void window_tile(const Int8Windows& t, int x) {
         const V w = V::load(weight);
         const int32_t* in = first + t.taps[k];
 #pragma GCC unroll 8
-        for (int i = 0; i < T; i++) sum[i] = dot(sum[i], V::load(in + (size_t)i * t.step), w);
+        for (int i = 0; i < T; i++) sum[i] = dot<kWordK>(sum[i], V::load(in + (size_t)i * t.step), w);
     }
 #pragma GCC unroll 8
     for (int i = 0; i < T; i++) sum[i].store(t.sums + (size_t)(x + i) * N);
@@ -498,13 +508,14 @@ QUOLL_INLINE void winograd_outputs(const I* in, I* out) {
     out[3] = d + a.template shift_left<2>() + (in[5] - in[4]);
 }
 
-QUOLL_INLINE void winograd_tile(const int32_t* sums, size_t n, size_t width, int32_t* out) {
+QUOLL_INLINE void winograd_tile(const int32_t* sums, size_t point, size_t n, size_t width,
+                                int32_t* out) {
     using I = s::veci<s::kLanes>;
     I columns[6][4];  // [x][y]: A^T m
     s::unroll<6>([&](auto x) QUOLL_INLINE_LAMBDA {
         I m[6];
 #pragma GCC unroll 6
-        for (size_t y = 0; y < 6; y++) m[y] = I::load(sums + (6 * y + x()) * n);
+        for (size_t y = 0; y < 6; y++) m[y] = I::load(sums + (6 * y + x()) * point);
         winograd_outputs(m, columns[x]);
     });
     const I inverse = I::set((int32_t)kInverseOf225);
@@ -519,11 +530,11 @@ QUOLL_INLINE void winograd_tile(const int32_t* sums, size_t n, size_t width, int
     });
 }
 
-void winograd_output(const int32_t* sums, size_t n, size_t width, int32_t* out) {
+void winograd_output(const int32_t* sums, size_t point, size_t n, size_t width, int32_t* out) {
     if constexpr (kHasWinograd) {
         for (size_t first = 0; first < n; first += width, out += 4 * width)
             for (size_t i = 0; i < width; i += s::kLanes)
-                winograd_tile(sums + first + i, n, width, out + i);
+                winograd_tile(sums + first + i, point, n, width, out + i);
     }
 }
 

@@ -69,7 +69,7 @@ struct Selected {
     WinogradKernels winograd, f16_winograd;
     PoolKernels f16_pool;
     UnaryKernels f16_unary;
-    Int8Kernels int8, int8_pairs, int8_bytes;  // with tiles of rows
+    Int8Kernels int8, int8_pairs, int8_bytes, int8_wide;  // with tiles of rows
     CastKernels cast;
     KernelSet half, f16;
     const Selected* next;
@@ -166,6 +166,16 @@ bool take_byte_tiles(const Machine& machine, const Int8Kernels& int8, Int8Kernel
     return take_int8_tiles(KernelSlot::int8_byte_tile, machine, 4, bytes);
 }
 
+// Tiles of 16-bit values beside those of bytes. False if there are none.
+bool take_wide_tiles(const Int8Kernels& int8, const Int8Kernels& level, Int8Kernels* wide) {
+    if (int8.k_group != 4 || level.k_group != 2 || !int8.wide_tile[0]) return false;
+    *wide = level;
+    wide->max_rows = int8.max_rows;
+    std::copy_n(int8.wide_tile, (int)kGemmMaxRows, wide->tile);
+    std::fill_n(wide->tile_single, (int)kGemmMaxRows, nullptr);
+    return true;
+}
+
 // Depthwise rows by hand. False if there are none.
 bool take_window_rows(const Machine& machine, Int8Kernels* int8) {
     bool found = false;
@@ -189,8 +199,11 @@ void take_int8(const Machine& machine, Selected* s) {
     }
     const bool bytes = take_byte_tiles(machine, s->int8, &s->int8_bytes);
     if (bytes) s->int8.bytes = &s->int8_bytes;
+    const Int8Kernels* const level = vector_kernels(s->set.isa).int8;
+    const bool wide = level && take_wide_tiles(s->int8, *level, &s->int8_wide);
+    if (wide) s->int8.wide = &s->int8_wide;
     const bool tiles = take_int8_tiles(KernelSlot::int8_tile, machine, s->int8.k_group, &s->int8);
-    if (take_window_rows(machine, &s->int8) || tiles || bytes) s->set.int8 = &s->int8;
+    if (take_window_rows(machine, &s->int8) || tiles || bytes || wide) s->set.int8 = &s->int8;
 }
 #endif
 
