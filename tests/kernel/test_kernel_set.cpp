@@ -123,14 +123,15 @@ TEST(KernelSet, has_the_tiles_of_rows) {
         SCOPED_TRACE(row.name);
         const KernelSet& set = kernel_set(row.features);
         const bool half = row.slot == KernelSlot::half_gemm_tile;
-        const bool f16 = row.slot == KernelSlot::f16_gemm_tile;
+        const bool sve_f16 = row.slot == KernelSlot::sve_f16_gemm_tile;
+        const bool f16 = row.slot == KernelSlot::f16_gemm_tile || sve_f16;
         ASSERT_TRUE((!half || set.half) && (!f16 || set.f16));
         const GemmKernels& gemm = *(half ? *set.half : f16 ? *set.f16 : set).gemm;
         const int columns = f16 ? row.columns / 2 : row.columns;
         // On no longer vectors than the level's, where they would take more loads, they are not
         // chosen; nor are panels wider than what is made for them.
-        if (row.slot == KernelSlot::sve_gemm_tile &&
-            (sve_lanes() <= set.lanes || row.columns > gemm.lanes * gemm.vectors))
+        if ((row.slot == KernelSlot::sve_gemm_tile || sve_f16) &&
+            (sve_lanes() <= set.lanes || columns > gemm.lanes * gemm.vectors))
             continue;
         EXPECT_EQ(gemm.tile[columns / gemm.step - 1][row.rows - 1], row.tile);
         EXPECT_GE(gemm.max_rows, row.rows);

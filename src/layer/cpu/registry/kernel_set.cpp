@@ -64,14 +64,14 @@ void take(const Kernels** table, KernelSlot slot, Isa level, const Machine& mach
 struct Selected {
     Machine machine;
     KernelSet set;
-    GemmKernels gemm, half_gemm, f16_gemm, sve_gemm;  // with the tiles of rows
-    DwconvKernels dwconv, f16_dwconv;                 // with parts of rows
+    GemmKernels gemm, half_gemm, f16_gemm, sve_gemm, f16_panels;  // with the tiles of rows
+    DwconvKernels dwconv, f16_dwconv;                             // with parts of rows
     WinogradKernels winograd, f16_winograd;
     PoolKernels f16_pool;
     UnaryKernels f16_unary;
     Int8Kernels int8, int8_pairs, int8_bytes;  // with tiles of rows
     CastKernels cast;
-    KernelSet half, f16;
+    KernelSet half, f16, f16_packing;
     const Selected* next;
 };
 std::atomic<const Selected*> g_selected{nullptr};
@@ -230,6 +230,22 @@ PoolKernels f16_pool(const F16Kernels& f16) {
     return pairs;
 }
 
+// Products of blobs of half floats by vectors of SVE, and what packs their weights.
+void take_f16_sve(const Machine& machine, Selected* s) {
+    GemmKernels wide = wide_gemm(s->f16_gemm, sve_lanes());
+    if (!take_tiles(KernelSlot::sve_f16_gemm_tile, machine, &wide, 2)) return;
+    std::copy_n(s->f16_gemm.planar, kPlanarWidths, wide.planar);
+    s->f16_gemm = wide;
+    s->f16_panels = wide_half_gemm(s->half_gemm, wide);
+    s->f16_packing = s->half;
+    s->f16_packing.gemm = &s->f16_panels;
+    s->f16.half = &s->f16_packing;
+}
+
+bool has_wide_vectors(const Machine& machine, const GemmKernels& gemm) {
+    return machine.features.has(CpuFeature::sve) && sve_lanes() > gemm.lanes;
+}
+
 // What takes blobs of half floats; of families that this build has.
 void take_f16(const Machine& machine, Selected* s) {
     const KernelRow* row = best_row(KernelSlot::f16, machine);
@@ -241,6 +257,7 @@ void take_f16(const Machine& machine, Selected* s) {
     s->f16 = s->set;
     s->f16.f16 = &s->f16;
     s->f16.gemm = &s->f16_gemm;
+    if (has_wide_vectors(machine, s->gemm)) take_f16_sve(machine, s);
     if (s->set.unary) {
         s->f16_unary = *s->set.unary;
         s->f16_unary.relu = f16.relu;
@@ -293,7 +310,7 @@ Selected* select(const Machine& machine) {
         take_planar(KernelSlot::gemm_planar, kPlanarPixels, machine, &s->gemm);
         s->set.gemm = &s->gemm;
     }
-    if (machine.features.has(CpuFeature::sve) && sve_lanes() > s->gemm.lanes) {
+    if (has_wide_vectors(machine, s->gemm)) {
         s->sve_gemm = wide_gemm(s->gemm, sve_lanes());
         if (take_tiles(KernelSlot::sve_gemm_tile, machine, &s->sve_gemm))
             s->set.gemm = &s->sve_gemm;
