@@ -27,6 +27,8 @@ enum class KernelSlot {
     // Of vectors of SVE, which take the place of the level's (gemm/wide_gemm.h).
     sve_gemm_tile,
     sve_f16_gemm_tile,
+    sve_f16_gemm_planar,
+    sve_int8_tile,  // of pairs of k-groups
     gemm_planar,
     f16_gemm_planar,  // of half floats
     int8_tile,
