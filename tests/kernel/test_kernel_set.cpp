@@ -146,6 +146,7 @@ TEST(KernelSet, has_the_parts_of_rows) {
     for (const KernelRow& row : kernel_rows()) {
         if (!row.part) continue;
         const KernelSet& set = kernel_set(row.features);
+        if (row.slot == KernelSlot::sve_int8_finish) continue;  // of sets with tiles of SVE
         const bool sve_int8 = row.slot == KernelSlot::sve_int8_tile;
         if ((row.slot == KernelSlot::sve_f16_gemm_planar || sve_int8) && sve_lanes() <= set.lanes)
             continue;

@@ -29,6 +29,7 @@ enum class KernelSlot {
     sve_f16_gemm_tile,
     sve_f16_gemm_planar,
     sve_int8_tile,  // of pairs of k-groups
+    sve_int8_finish,
     gemm_planar,
     f16_gemm_planar,  // of half floats
     int8_tile,

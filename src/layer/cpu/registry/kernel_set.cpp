@@ -189,7 +189,11 @@ bool take_window_rows(const Machine& machine, Int8Kernels* int8) {
 void take_int8_sve(const Machine& machine, Int8Kernels* pairs) {
     Int8Kernels wide = *pairs;
     wide.vectors = 2 * sve_lanes() / wide.lanes;
-    if (take_int8_tiles(KernelSlot::sve_int8_tile, machine, 8, &wide)) *pairs = wide;
+    if (!take_int8_tiles(KernelSlot::sve_int8_tile, machine, 8, &wide)) return;
+    const KernelRow* finish = best_row(KernelSlot::sve_int8_finish, machine);
+    // It knows vectors of two and of four times the level's length.
+    if (finish && sve_lanes() <= 4 * wide.lanes) wide.finish_s8 = (Int8StoreKernel)finish->part;
+    *pairs = wide;
 }
 
 // The int8 family by hand.
