@@ -9,6 +9,7 @@
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/gemm.h"
 #include "layer/cpu/gemm/half_gemm.h"
+#include "layer/cpu/gemm/planar_product.h"
 #include "layer/cpu/gemm/wide_gemm.h"
 #include "layer/cpu/half/f16_kernels.h"
 #include "layer/cpu/int8/int8.h"
@@ -64,14 +65,14 @@ void take(const Kernels** table, KernelSlot slot, Isa level, const Machine& mach
 struct Selected {
     Machine machine;
     KernelSet set;
-    GemmKernels gemm, half_gemm, f16_gemm, sve_gemm;  // with the tiles of rows
-    DwconvKernels dwconv, f16_dwconv;                 // with parts of rows
+    GemmKernels gemm, half_gemm, f16_gemm, sve_gemm, f16_panels;  // with the tiles of rows
+    DwconvKernels dwconv, f16_dwconv;                             // with parts of rows
     WinogradKernels winograd, f16_winograd;
     PoolKernels f16_pool;
     UnaryKernels f16_unary;
     Int8Kernels int8, int8_pairs, int8_bytes, int8_wide;  // with tiles of rows
     CastKernels cast;
-    KernelSet half, f16;
+    KernelSet half, f16, f16_packing;
     const Selected* next;
 };
 std::atomic<const Selected*> g_selected{nullptr};
@@ -136,6 +137,10 @@ bool take_transforms(KernelSlot input_slot, KernelSlot output_slot, const Machin
     return input || output;
 }
 
+bool has_wide_vectors(const Machine& machine, int lanes) {
+    return machine.features.has(CpuFeature::sve) && sve_lanes() > lanes;
+}
+
 #if !defined(QUOLL_NO_INT8)
 // Tiles of int8 products by hand for panels of so many values of k side by side, if there are such
 // of full panels. A single-vector one that is not there stays as it is. False if there are none.
@@ -190,12 +195,24 @@ bool take_window_rows(const Machine& machine, Int8Kernels* int8) {
     return found;
 }
 
+// Full panels of pairs as wide as vectors of SVE make them; single ones stay.
+void take_int8_sve(const Machine& machine, Int8Kernels* pairs) {
+    Int8Kernels wide = *pairs;
+    wide.vectors = 2 * sve_lanes() / wide.lanes;
+    if (!take_int8_tiles(KernelSlot::sve_int8_tile, machine, 8, &wide)) return;
+    const KernelRow* finish = best_row(KernelSlot::sve_int8_finish, machine);
+    // It knows vectors of two and of four times the level's length.
+    if (finish && sve_lanes() <= 4 * wide.lanes) wide.finish_s8 = (Int8StoreKernel)finish->part;
+    *pairs = wide;
+}
+
 // The int8 family by hand.
 void take_int8(const Machine& machine, Selected* s) {
     s->int8_pairs = s->int8 = *s->set.int8;
     if (take_int8_tiles(KernelSlot::int8_tile, machine, 8, &s->int8_pairs)) {
         s->int8_pairs.pairs = true;
         s->set.int8_pairs = &s->int8_pairs;
+        if (has_wide_vectors(machine, s->int8.lanes)) take_int8_sve(machine, &s->int8_pairs);
     }
     const bool bytes = take_byte_tiles(machine, s->int8, &s->int8_bytes);
     if (bytes) s->int8.bytes = &s->int8_bytes;
@@ -243,6 +260,18 @@ PoolKernels f16_pool(const F16Kernels& f16) {
     return pairs;
 }
 
+// Products of blobs of half floats by vectors of SVE, and what packs their weights.
+void take_f16_sve(const Machine& machine, Selected* s) {
+    GemmKernels wide = wide_gemm(s->f16_gemm, sve_lanes());
+    if (!take_tiles(KernelSlot::sve_f16_gemm_tile, machine, &wide, 2)) return;
+    take_planar(KernelSlot::sve_f16_gemm_planar, (int)planar_half_pixels(wide), machine, &wide);
+    s->f16_gemm = wide;
+    s->f16_panels = wide_half_gemm(s->half_gemm, wide);
+    s->f16_packing = s->half;
+    s->f16_packing.gemm = &s->f16_panels;
+    s->f16.half = &s->f16_packing;
+}
+
 // What takes blobs of half floats; of families that this build has.
 void take_f16(const Machine& machine, Selected* s) {
     const KernelRow* row = best_row(KernelSlot::f16, machine);
@@ -254,6 +283,7 @@ void take_f16(const Machine& machine, Selected* s) {
     s->f16 = s->set;
     s->f16.f16 = &s->f16;
     s->f16.gemm = &s->f16_gemm;
+    if (has_wide_vectors(machine, s->gemm.lanes)) take_f16_sve(machine, s);
     if (s->set.unary) {
         s->f16_unary = *s->set.unary;
         s->f16_unary.relu = f16.relu;
@@ -306,7 +336,7 @@ Selected* select(const Machine& machine) {
         take_planar(KernelSlot::gemm_planar, kPlanarPixels, machine, &s->gemm);
         s->set.gemm = &s->gemm;
     }
-    if (machine.features.has(CpuFeature::sve) && sve_lanes() > s->gemm.lanes) {
+    if (has_wide_vectors(machine, s->gemm.lanes)) {
         s->sve_gemm = wide_gemm(s->gemm, sve_lanes());
         if (take_tiles(KernelSlot::sve_gemm_tile, machine, &s->sve_gemm))
             s->set.gemm = &s->sve_gemm;
