@@ -636,8 +636,13 @@ private:
         std::vector<std::string> messages = log_->take();
         messages.pop_back();
         tell_skipped(messages);
-        QUOLL_LOGE("--data: none of the %zu samples to calibrate with can be used",
-                   samples.count());
+        const bool open = std::any_of(inputs_.begin(), inputs_.end(),
+                                      [](const ModelInput& i) { return i.size.dims == 0; });
+        QUOLL_LOGE("--data: none of the %zu samples to calibrate with can be used%s",
+                   samples.count(),
+                   open ? " (the model does not say the sizes of its inputs: if an array holds "
+                          "several samples, --shape INPUT=... says what one is)"
+                        : "");
         return kError;
     }
 

@@ -196,11 +196,13 @@ int choose_mixed(const Model& original, const Model& model, const Calibration& c
         if (!best || (mixed.max_drop >= 0 ? wide : point.drop < best->drop)) best = &point;
     }
     if (!best) {
-        const FrontierPoint &first = frontier->front(), &last = frontier->back();
+        const FrontierPoint& first = frontier->front();
+        const auto last = std::find_if(frontier->rbegin(), frontier->rend(),
+                                       [](const auto& point) { return point.kind == "float"; });
         QUOLL_LOGE(
             "no choice of layers will do: with all in int8 the drop is %g in %g ms and %.0f "
             "bytes, with none %g in %g ms and %.0f bytes",
-            first.drop, first.ms, first.bytes, last.drop, last.ms, last.bytes);
+            first.drop, first.ms, first.bytes, last->drop, last->ms, last->bytes);
         return kError;
     }
     best->chosen = true;
