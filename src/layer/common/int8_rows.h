@@ -25,8 +25,14 @@ inline void to_int8(const float* x, int count, float scale, signed char* out) {
 }
 
 inline int64_t int8_dot(const signed char* a, const signed char* b, int count) {
+    const int kMost = 1 << 16;  // products that an int32 holds the sum of
     int64_t sum = 0;
-    for (int i = 0; i < count; i++) sum += a[i] * b[i];
+    for (int i = 0; i < count; i += kMost) {
+        const int end = std::min(count, i + kMost);
+        int32_t part = 0;
+        for (int j = i; j < end; j++) part += a[j] * b[j];
+        sum += part;
+    }
     return sum;
 }
 
