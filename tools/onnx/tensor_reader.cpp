@@ -166,6 +166,10 @@ bool TensorReader::read(const onnx::TensorProto& from, Tensor* to, const RawData
         return fail(from, "needs " + std::to_string(need) + (is_raw ? " bytes" : " values") +
                               ", got " + std::to_string(have));
     Limits::add_bytes_of_file((int64_t)size);
+    if (outside && keeper_ && same_as_held(type) && type != ElementType::kBool) {
+        *to = Tensor::in_file(type, dims, outside->data, keeper_);
+        return true;
+    }
     *to = Tensor::unset(type, dims);
     return is_raw ? raw(from, bytes, to) : typed(from, to);
 }
