@@ -36,7 +36,7 @@ void for_all(F f) {
     for (Isa isa : available_isas()) {
         check(*kernel_set(isa).int8);
         if (kernel_set(isa).int8->bytes) check(*kernel_set(isa).int8->bytes);
-        if (kernel_set(isa).int8->wide) check(*kernel_set(isa).int8->wide);
+        if (kernel_set(isa).int8->s16) check(*kernel_set(isa).int8->s16);
     }
     check(*host_kernel_set().int8);
     if (host_kernel_set().int8_pairs) check(*host_kernel_set().int8_pairs);
@@ -62,7 +62,7 @@ int value() { return uniform(0, 1) ? (uniform(0, 1) ? 127 : -128) : uniform(-128
 // a_pair: as of Int8Tile.
 void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vectors, size_t rows,
                 size_t num_blocks, size_t block_k, bool at_end, size_t a_pair = 0) {
-    if (vectors == 1 && !kernels.tile_single[0]) return;  // Int8Kernels::wide
+    if (vectors == 1 && !kernels.tile_single[0]) return;  // Int8Kernels::s16
     const size_t columns = vectors * kernels.lanes, k_groups = num_blocks * block_k;
     const size_t a_row = a_pair ? 2 : k_groups + 3;
     const size_t a_block = a_pair ? block_k / 2 * a_pair + 1 : block_k;
@@ -180,7 +180,7 @@ TEST(Int8Kernels, tiles_are_exact) {
         if (kernels.pairs)                                                                        \
             check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << 1, rows % 2, \
                        a_pair);
-#define QUOLL_INT8_WIDE(name, vectors)
+#define QUOLL_INT8_S16(name, vectors)
 #define QUOLL_INT8_INPUT(name, type)
 #define QUOLL_BLOCK_TILES(name)
 #define QUOLL_BLOCK_DOTS(name)

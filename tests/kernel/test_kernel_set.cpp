@@ -202,9 +202,9 @@ TEST(KernelSet, features_are_a_set) {
         const Int8Kernels& of_row = *static_cast<const Int8Kernels*>(row.kernels);
         EXPECT_STREQ(int8.name, of_row.name);
         EXPECT_EQ(int8.tile[0], of_row.tile[0]);
-        ASSERT_TRUE(int8.wide);
-        EXPECT_EQ(int8.wide->tile[0], of_row.wide_tile[0]);
-        EXPECT_EQ(int8.wide->input_s8[0], vector_kernels(level).int8->input_s8[0]);
+        ASSERT_TRUE(int8.s16);
+        EXPECT_EQ(int8.s16->tile[0], of_row.s16_tile[0]);
+        EXPECT_EQ(int8.s16->input_s8[0], vector_kernels(level).int8->input_s8[0]);
     };
     expect_vnni(*kernel_set(with(Isa::avx2, {F::avx_vnni})).int8, *avxvnni, Isa::avx2);
     EXPECT_EQ(kernel_set(with(Isa::sse4, {F::avx_vnni})).int8, vector_kernels(Isa::sse4).int8);

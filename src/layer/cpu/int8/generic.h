@@ -136,9 +136,9 @@ constexpr Int8TileKernel tile_or_null() {
     }
 }
 
-// Of Int8Kernels::wide.
+// Of Int8Kernels::s16.
 template <size_t vectors, size_t rows>
-constexpr Int8TileKernel wide_tile_or_null() {
+constexpr Int8TileKernel s16_tile_or_null() {
     if constexpr (s::kHasDotU8S8 && rows <= kTileRows) {
         return &int8_tile<vectors, rows, 2>;
     } else {
@@ -418,7 +418,8 @@ QUOLL_INLINE void window_tile(const Int8Windows& t, int x) {
         const V w = V::load(weight);
         const int32_t* in = first + t.taps[k];
 #pragma GCC unroll 8
-        for (int i = 0; i < T; i++) sum[i] = dot<kWordK>(sum[i], V::load(in + (size_t)i * t.step), w);
+        for (int i = 0; i < T; i++)
+            sum[i] = dot<kWordK>(sum[i], V::load(in + (size_t)i * t.step), w);
     }
 #pragma GCC unroll 8
     for (int i = 0; i < T; i++) sum[i].store(t.sums + (size_t)(x + i) * N);

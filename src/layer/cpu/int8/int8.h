@@ -241,11 +241,11 @@ struct Int8Kernels {
     Int8InputKernel bytes_f32[4], bytes_s8[4];
     // Beside tiles of bytes, where dot products of 16-bit values are half as fast as these: the
     // level's kernels with such tiles, of full panels alone, for Winograd's algorithm; or null.
-    const Int8Kernels* wide;
+    const Int8Kernels* s16;
     // By hand, where there are such: of 3x3 and of 5x5 taps, one and two pixels apart.
     Int8WindowRowsKernel window_rows[2][2];
 #define QUOLL_INT8_TILES(name, vectors) Int8TileKernel name[kGemmMaxRows];  // [rows - 1]
-#define QUOLL_INT8_WIDE(name, vectors) Int8TileKernel name[kGemmMaxRows];   // [rows - 1]
+#define QUOLL_INT8_S16(name, vectors) Int8TileKernel name[kGemmMaxRows];    // [rows - 1]
 #define QUOLL_INT8_INPUT(name, type) Int8InputKernel name[4];               // for pack 1, 4, 8, 16
 // For weights of 4 and of 8 bits; the half_ ones for f16 and bf16; block_dot, which reads digits,
 // is null where the processor multiplies no bytes, as block_bytes, which reads ByteRows, and
@@ -258,7 +258,7 @@ struct Int8Kernels {
 #define QUOLL_INT8(type, name) type name;
 #include "layer/cpu/int8/kernels.inc"
 #undef QUOLL_INT8_TILES
-#undef QUOLL_INT8_WIDE
+#undef QUOLL_INT8_S16
 #undef QUOLL_INT8_INPUT
 #undef QUOLL_BLOCK_TILES
 #undef QUOLL_BLOCK_DOTS

@@ -79,10 +79,10 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     weights_.clear();
     if (!int8_sums_fit(s.weight_data_int8, s.num_output, s.int8_affine != 0)) return kOk;
     const KernelSet& kernels = host_kernel_set();
-    const Int8Kernels& wide = kernels.int8->wide ? *kernels.int8->wide : *kernels.int8;
-    const bool winograd = !kernels.int8_units && Int8Winograd::is_supported(wide, s) &&
-                          winograd_pays(layer, s, kernels.int8->wide != nullptr);
-    kernels_ = winograd ? &wide : &int8_product_kernels(s.weight_data_int8);
+    const Int8Kernels& s16 = kernels.int8->s16 ? *kernels.int8->s16 : *kernels.int8;
+    const bool winograd = !kernels.int8_units && Int8Winograd::is_supported(s16, s) &&
+                          winograd_pays(layer, s, kernels.int8->s16 != nullptr);
+    kernels_ = winograd ? &s16 : &int8_product_kernels(s.weight_data_int8);
     units_ = kernels.int8_units;
     const int taps = s.maxk();
     in_channels_ = s.weight_data_size / taps / s.num_output;

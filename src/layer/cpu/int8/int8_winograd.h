@@ -1,10 +1,10 @@
 // int8 convolution of 3x3 taps by Winograd's F(4x4, 3x3) in integers, for kernels of 16-bit values,
-// also where those of bytes are twice as fast (Int8Kernels::wide): 36 multiplications for 16 outputs where windows take 144. Points are 0, 1, -1, 2, -1/2 and
-// infinity: of their differences 15 is odd and 2 remains, along each axis. Inputs are transformed
-// by whole numbers, weights by 30 times Winograd's fractions, so that sums are 900 times those of
-// the definition. They are computed modulo 2^32, where 225 can be divided by and 4 takes two bits:
-// answers are the same, to the bit. (A. Lavin, S. Gray: Fast algorithms for convolutional neural
-// networks, 2015.)
+// also where those of bytes are twice as fast (Int8Kernels::s16): 36 multiplications for 16 outputs
+// where windows take 144. Points are 0, 1, -1, 2, -1/2 and infinity: of their differences 15 is odd
+// and 2 remains, along each axis. Inputs are transformed by whole numbers, weights by 30 times
+// Winograd's fractions, so that sums are 900 times those of the definition. They are computed
+// modulo 2^32, where 225 can be divided by and 4 takes two bits: answers are the same, to the bit.
+// (A. Lavin, S. Gray: Fast algorithms for convolutional neural networks, 2015.)
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_WINOGRAD_H
 #define QUOLL_LAYER_CPU_INT8_INT8_WINOGRAD_H
 
@@ -25,7 +25,7 @@ public:
                int channels);
     bool created() const { return channels_ > 0; }
     // Whether windows of so many outputs are fewer multiplications by tiles: maps of few outputs
-    // leave most of a tile unused. bytes_beside: beside kernels of bytes (Int8Kernels::wide), which
+    // leave most of a tile unused. bytes_beside: beside kernels of bytes (Int8Kernels::s16), which
     // multiply twice as many values in a time, and read an eighth of the weights; to fetch these
     // takes as long as multiplying four tiles by them.
     static bool pays(int width, int height, bool bytes_beside) {

@@ -27,7 +27,7 @@ const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
      tile<vectors, 9>(),  tile<vectors, 10>(), tile<vectors, 11>(), tile<vectors, 12>(), \
      tile<vectors, 13>(), tile<vectors, 14>(), tile<vectors, 15>(), tile<vectors, 16>()},
 #define QUOLL_INT8_TILES(name, vectors) QUOLL_INT8_EACH(tile_or_null, vectors)
-#define QUOLL_INT8_WIDE(name, vectors) QUOLL_INT8_EACH(wide_tile_or_null, vectors)
+#define QUOLL_INT8_S16(name, vectors) QUOLL_INT8_EACH(s16_tile_or_null, vectors)
 #define QUOLL_INT8_INPUT(name, type) \
     {&input_planar<type>, &input_packed<type, 4>, &input_packed<type, 8>, &input_packed<type, 16>},
 #define QUOLL_BLOCK_TILES(name)  \
@@ -47,7 +47,7 @@ const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
 #include "layer/cpu/int8/kernels.inc"
 #undef QUOLL_INT8_EACH
 #undef QUOLL_INT8_TILES
-#undef QUOLL_INT8_WIDE
+#undef QUOLL_INT8_S16
 #undef QUOLL_INT8_INPUT
 #undef QUOLL_BLOCK_TILES
 #undef QUOLL_BLOCK_DOTS

@@ -70,7 +70,7 @@ struct Selected {
     WinogradKernels winograd, f16_winograd;
     PoolKernels f16_pool;
     UnaryKernels f16_unary;
-    Int8Kernels int8, int8_pairs, int8_bytes, int8_wide;  // with tiles of rows
+    Int8Kernels int8, int8_pairs, int8_bytes, int8_s16;  // with tiles of rows
     CastKernels cast;
     KernelSet half, f16, f16_packing;
     const Selected* next;
@@ -172,12 +172,12 @@ bool take_byte_tiles(const Machine& machine, const Int8Kernels& int8, Int8Kernel
 }
 
 // Tiles of 16-bit values beside those of bytes. False if there are none.
-bool take_wide_tiles(const Int8Kernels& int8, const Int8Kernels& level, Int8Kernels* wide) {
-    if (int8.k_group != 4 || level.k_group != 2 || !int8.wide_tile[0]) return false;
-    *wide = level;
-    wide->max_rows = int8.max_rows;
-    std::copy_n(int8.wide_tile, (int)kGemmMaxRows, wide->tile);
-    std::fill_n(wide->tile_single, (int)kGemmMaxRows, nullptr);
+bool take_s16_tiles(const Int8Kernels& int8, const Int8Kernels& level, Int8Kernels* s16) {
+    if (int8.k_group != 4 || level.k_group != 2 || !int8.s16_tile[0]) return false;
+    *s16 = level;
+    s16->max_rows = int8.max_rows;
+    std::copy_n(int8.s16_tile, (int)kGemmMaxRows, s16->tile);
+    std::fill_n(s16->tile_single, (int)kGemmMaxRows, nullptr);
     return true;
 }
 
@@ -217,10 +217,10 @@ void take_int8(const Machine& machine, Selected* s) {
     const bool bytes = take_byte_tiles(machine, s->int8, &s->int8_bytes);
     if (bytes) s->int8.bytes = &s->int8_bytes;
     const Int8Kernels* const level = vector_kernels(s->set.isa).int8;
-    const bool wide = level && take_wide_tiles(s->int8, *level, &s->int8_wide);
-    if (wide) s->int8.wide = &s->int8_wide;
+    const bool s16 = level && take_s16_tiles(s->int8, *level, &s->int8_s16);
+    if (s16) s->int8.s16 = &s->int8_s16;
     const bool tiles = take_int8_tiles(KernelSlot::int8_tile, machine, s->int8.k_group, &s->int8);
-    if (take_window_rows(machine, &s->int8) || tiles || bytes || wide) s->set.int8 = &s->int8;
+    if (take_window_rows(machine, &s->int8) || tiles || bytes || s16) s->set.int8 = &s->int8;
 }
 #endif
 
