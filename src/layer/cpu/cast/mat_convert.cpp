@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "layer/cpu/cast/storage.h"
-#include "quoll/log.h"
 #include "quoll/layer.h"
+#include "quoll/log.h"
 #include "quoll/mat.h"
 #include "runtime/scalar.h"
 #include "runtime/thread_pool.h"
@@ -270,6 +270,24 @@ void scale_channels(const From* __restrict x, To* __restrict y, size_t count, si
             y[base + k] = convert(x[base + k], s[k * s_step], o[k * o_step]);
 }
 
+// Of channels that lie `pack` to a block; 0: one after the other. Vectors of five forms are much
+// code, which those that call it would each hold a copy of.
+template <class From, class To, class Convert>
+__attribute__((noinline)) void scale_block(const From* x, To* y, size_t count, size_t pack,
+                                           const float* s, size_t s_step, const float* o,
+                                           size_t o_step, Convert convert) {
+    if (pack == 1 || s_step + o_step == 0)  // one scale and bias for all
+        scale_channels<0>(x, y, count, count, s, 0, o, 0, convert);
+    else if (pack == 4)
+        scale_channels<4>(x, y, count, pack, s, s_step, o, o_step, convert);
+    else if (pack == 8)
+        scale_channels<8>(x, y, count, pack, s, s_step, o, o_step, convert);
+    else if (pack == 16)
+        scale_channels<16>(x, y, count, pack, s, s_step, o, o_step, convert);
+    else
+        scale_channels<0>(x, y, count, pack ? pack : count, s, s_step, o, o_step, convert);
+}
+
 // convert(x, scale, bias) on each scalar. `bias` may be null.
 template <class From, class To, class Convert>
 void scale_cast(const Mat& src, Mat& dst, const Mat& scale, const Mat* bias, const Option& opt,
@@ -278,19 +296,8 @@ void scale_cast(const Mat& src, Mat& dst, const Mat& scale, const Mat* bias, con
     const size_t s_step = scale.w > 1, o_step = bias && bias->w > 1;
     const size_t pack = src.dims == 1 ? 0 : src.elempack;
     for_each_block(src, dst, opt, [&](const void* a, void* b, int channel, size_t count) {
-        const From* x = (const From*)a;
-        To* y = (To*)b;
-        const float *s = scales + channel * s_step, *o = biases + channel * o_step;
-        if (pack == 1 || s_step + o_step == 0)  // one scale and bias for all
-            scale_channels<0>(x, y, count, count, s, 0, o, 0, convert);
-        else if (pack == 4)
-            scale_channels<4>(x, y, count, pack, s, s_step, o, o_step, convert);
-        else if (pack == 8)
-            scale_channels<8>(x, y, count, pack, s, s_step, o, o_step, convert);
-        else if (pack == 16)
-            scale_channels<16>(x, y, count, pack, s, s_step, o, o_step, convert);
-        else
-            scale_channels<0>(x, y, count, pack ? pack : count, s, s_step, o, o_step, convert);
+        scale_block((const From*)a, (To*)b, count, pack, scales + channel * s_step, s_step,
+                    biases + channel * o_step, o_step, convert);
     });
 }
 
