@@ -482,11 +482,21 @@ public:
         if (files.commit()) return fail("");
         Progress::hide();
         print_summary(report_);
+        tell_without_int16();
         for (const std::string& line : advice(report_)) printf("%s\n", line.c_str());
         return 0;
     }
 
 private:
+    void tell_without_int16() const {
+        const auto small = [](const LayerChoice& layer) { return layer.kind == "weights8"; };
+        if (options_.kind == kInt16Kind &&
+            std::any_of(report_.layers.begin(), report_.layers.end(), small))
+            printf(
+                "%-10s of depthwise, grouped and recurrent layers there is none: weights of 8 "
+                "bits, in float arithmetic\n",
+                kInt16Kind);
+    }
     std::vector<std::string> all_inputs() const {
         std::vector<std::string> read = files_.in;
         read.insert(read.end(), {a_.table_in, a_.data.labels, a_.test.labels});
@@ -610,7 +620,23 @@ private:
         if (part_ && reconstruct()) return -1;
         if (options_.thresholds.method == Method::kEq && search_eq()) return -1;
         if ((!a_.max_drop.empty() || !a_.budget.empty()) && mix()) return -1;
-        return quantize_model(report_.calibration, options_, &model_, &report_.layers);
+        QUOLL_RETURN_IF_ERROR(
+            quantize_model(report_.calibration, options_, &model_, &report_.layers));
+        if (a_.method == "best" && !narrow) report_.method = method_without_trials();
+        return 0;
+    }
+
+    // Where `best` tried none.
+    std::string method_without_trials() const {
+        const auto any = [&](const auto& is) {
+            return std::any_of(report_.layers.begin(), report_.layers.end(),
+                               [&](const LayerChoice& layer) { return is(layer.kind); });
+        };
+        if (any([](const std::string& k) { return k == "int8" || k == "affine"; }))
+            return method_name(options_.thresholds.method);
+        return any([](const std::string& k) { return k == kInt16Kind; })
+                   ? method_name(Method::kMinmax)
+                   : "none, as no layer takes ranges from data";
     }
 
     CalibrateOptions calibrate_options(const ProgressSink& progress) const {

@@ -271,6 +271,24 @@ void scale_run(const From* __restrict x, To* __restrict y, size_t count, const f
     for (size_t k = 0; i < count; i++, k++) y[i] = convert(x[i], s[k], o[k]);
 }
 
+// Of channels that lie `pack` to a block; 0: one after the other. Not inline: each thread's part of
+// the loop would hold a copy of its own.
+template <class From, class To, class Convert>
+__attribute__((noinline)) void scale_block(const From* x, To* y, size_t count, size_t pack,
+                                           const float* s, size_t s_step, const float* o,
+                                           size_t o_step, Convert convert) {
+    const size_t channels = std::max<size_t>(1, pack ? pack : count);  // in turn
+    if (s_step + o_step == 0 || kRun % channels == 0) {
+        float run_s[kRun], run_o[kRun];
+        for (size_t k = 0; k < kRun; k++)
+            run_s[k] = s[k % channels * s_step], run_o[k] = o[k % channels * o_step];
+        return scale_run(x, y, count, run_s, run_o, convert);
+    }
+    for (size_t i = 0; i < count; i += channels)
+        for (size_t k = 0; k < channels; k++)
+            y[i + k] = convert(x[i + k], s[k * s_step], o[k * o_step]);
+}
+
 // convert(x, scale, bias) on each scalar. `bias` may be null.
 template <class From, class To, class Convert>
 void scale_cast(const Mat& src, Mat& dst, const Mat& scale, const Mat* bias, const Option& opt,
@@ -279,19 +297,8 @@ void scale_cast(const Mat& src, Mat& dst, const Mat& scale, const Mat* bias, con
     const size_t s_step = scale.w > 1, o_step = bias && bias->w > 1;
     const size_t pack = src.dims == 1 ? 0 : src.elempack;
     for_each_block(src, dst, opt, [&](const void* a, void* b, int channel, size_t count) {
-        const From* x = (const From*)a;
-        To* y = (To*)b;
-        const float *s = scales + channel * s_step, *o = biases + channel * o_step;
-        const size_t channels = std::max<size_t>(1, pack ? pack : count);  // in turn
-        if (s_step + o_step == 0 || kRun % channels == 0) {
-            float run_s[kRun], run_o[kRun];
-            for (size_t k = 0; k < kRun; k++)
-                run_s[k] = s[k % channels * s_step], run_o[k] = o[k % channels * o_step];
-            return scale_run(x, y, count, run_s, run_o, convert);
-        }
-        for (size_t i = 0; i < count; i += channels)
-            for (size_t k = 0; k < channels; k++)
-                y[i + k] = convert(x[i + k], s[k * s_step], o[k * o_step]);
+        scale_block((const From*)a, (To*)b, count, pack, scales + channel * s_step, s_step,
+                    biases + channel * o_step, o_step, convert);
     });
 }
 
