@@ -9,6 +9,7 @@
 #include "quoll/datawriter.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
+#include "runtime/turned_weight.h"
 #include "runtime/weight_tags.h"
 
 namespace quoll {
@@ -179,6 +180,7 @@ StoredWeight StoredWeight::int8(const Mat& values, const Mat& scales, bool colum
 }
 
 Mat StoredWeight::widened() const {
+    if (tag == kTagByInputs) return WeightByInputs(data).turned();
     const bool scaled = data.dtype == DType::s8 && !table.empty() && values_for_scale(tag) != 0;
     if (data.empty() || data.dtype == DType::f32 || (data.dtype == DType::s8 && !scaled))
         return data;
@@ -201,6 +203,7 @@ Mat StoredWeight::widened() const {
 }
 
 int StoredWeight::save(const DataWriter& dw, bool tagged) const {
+    if (tag == kTagByInputs) return StoredWeight(widened()).save(dw, tagged);
     const Mat flat = data.dims == 1 ? data : data.reshape((int)data.logical_shape().total());
     const bool indexes = data.dtype == DType::u8;
     const int each = values_for_scale(tag), scales = each ? table.w / each : 0;

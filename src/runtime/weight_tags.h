@@ -15,7 +15,9 @@ enum : unsigned {
     kTagInt8Columns = 0x38534C43,  // value i * scale[i % scales]
     kTagInt8Affine =
         0x38534652,  // scales, then zero points: (value i - zero[r]) * scale[r] of row r
-    kTagTable = 1,   // any other means a table; this is what new ones get
+    // In memory alone: f32 [inputs][outputs] of an InnerProduct (turned_weight.h).
+    kTagByInputs = 2,
+    kTagTable = 1,  // any other means a table; this is what new ones get
 };
 
 }  // namespace quoll

@@ -244,6 +244,7 @@ bool read_onnx(const std::string& path, OnnxModel* model, std::string* why) {
     if (!parse_mapped(path, &proto, &outside) && !parse_file(path, &proto, why)) return false;
     const size_t slash = path.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
+    model->file = outside.keeper;
     if (read_model(&proto, outside, folder.empty() ? "/" : folder, model, why)) return true;
     *why = path + ": " + *why;
     return false;

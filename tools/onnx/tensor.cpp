@@ -263,6 +263,12 @@ Tensor Tensor::transposed(const std::vector<int>& perm) const {
     return t;
 }
 
+Mat Tensor::matrix() const {
+    const int rows = (int)dims[0], columns = (int)dims[1];
+    if (!file_ || !file_->keeper) return held().reshape(columns, rows);
+    return Mat(columns, rows, const_cast<unsigned char*>(file_->data), (size_t)4u);
+}
+
 Mat Tensor::bits(size_t* limited) const {
     if (is_float(type)) return weight();
     Mat m((int)count());

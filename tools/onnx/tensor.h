@@ -101,6 +101,9 @@ public:
     // The values as they are held, which must not be int64_t: a 1-D Mat of f32, or of bytes as s8,
     // in the same memory.
     Mat weight() const { return held(); }
+    // A matrix of floats as a 2-D Mat where it lies, at any address; in_file(): as long as the
+    // keeper keeps it.
+    Mat matrix() const;
     // The values as the bits of 1-D f32: floats as they are, ints as 32-bit ints. *limited counts
     // ints that did not fit.
     Mat bits(size_t* limited) const;
