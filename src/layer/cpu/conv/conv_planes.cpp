@@ -1,5 +1,7 @@
 #include "layer/cpu/conv/conv_planes.h"
 
+#if defined(__x86_64__) || defined(__i386__)
+
 #include <string.h>
 
 #include <algorithm>
@@ -199,3 +201,5 @@ int PlaneConv::forward(const Layer& layer, const ConvolutionFields& s,
 }
 
 }  // namespace quoll
+
+#endif

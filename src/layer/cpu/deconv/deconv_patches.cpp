@@ -1,5 +1,7 @@
 #include "layer/cpu/deconv/deconv_patches.h"
 
+#if defined(__x86_64__) || defined(__i386__)
+
 #include <string.h>
 
 #include <algorithm>
@@ -118,3 +120,5 @@ int PatchDeconv::forward(const Mat& bottom, Mat* top, const Option& opt) const {
 }
 
 }  // namespace quoll
+
+#endif
