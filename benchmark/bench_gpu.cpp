@@ -146,7 +146,8 @@ bool is_convolution(const Dispatch& d) {
 }
 
 bool is_product(const Dispatch& d) {
-    return is_convolution(d) || d.key.shader == Shader::product_matrix;
+    return is_convolution(d) || d.key.shader == Shader::product_matrix ||
+           d.key.shader == Shader::product;
 }
 
 std::string step_name(const Region& region, int step) {

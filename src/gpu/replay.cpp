@@ -18,6 +18,11 @@ void memory_barrier(const DeviceFunctions& vk, VkCommandBuffer commands, VkAcces
                           nullptr, 0, nullptr);
 }
 
+void shader_barrier(const DeviceFunctions& vk, VkCommandBuffer commands) {
+    memory_barrier(vk, commands, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
+                   VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+}
+
 }  // namespace
 
 std::unique_ptr<Replay> Replay::create(const GpuDevice& device, const Program& program, bool timed,
@@ -187,7 +192,11 @@ VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, s
     auto fixed = fixed_.begin();
     for (size_t i = first; i < end; i++) {
         if (fixed != fixed_.end() && i == fixed->first) {
+            // NVIDIA's driver (580) orders barriers of a secondary command buffer among its own
+            // dispatches only.
+            shader_barrier(vk, commands);
             vk.CmdExecuteCommands(commands, 1, &fixed->commands);
+            shader_barrier(vk, commands);
             i = fixed++->end - 1;
             continue;
         }
@@ -203,9 +212,7 @@ VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, s
 void Replay::record_dispatch(VkCommandBuffer commands, const Dispatch& d,
                              VkDescriptorSet set) const {
     const DeviceFunctions& vk = device_.vk();
-    if (d.barrier_before)
-        memory_barrier(vk, commands, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
-                       VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+    if (d.barrier_before) shader_barrier(vk, commands);
     const VkPipelineLayout layout = device_.pipelines().layout(d.key.bindings);
     vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d.pipeline);
     vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0,

@@ -538,6 +538,18 @@ TEST_F(Vulkan, sums_and_activations_are_made_by_products) {
     }
 }
 
+// 36 tokens: scores that are products of matrices with a softmax between them, or queries that share
+// their keys, for the first item and the last one of a batch too.
+TEST_F(Vulkan, attention_of_many_queries) {
+    const std::string text = transformer("MultiHeadAttention heads 1 1 d e 0=32 1=2 2=1024\n");
+    const VulkanNet cpu(text, false), gpu(text, true), half(text, true, true);
+    EXPECT_LT(difference(gpu.run(24), cpu.run(24)), 1e-5);
+    EXPECT_EQ(1, gpu.backend->count("softmax")) << gpu.backend->shaders;
+    EXPECT_LT(difference(half.run(24), cpu.run(24)), 5e-3);
+    EXPECT_EQ(0, half.backend->count("softmax")) << half.backend->shaders;
+    check_batch(text, 24, [](const VulkanNet&) {});
+}
+
 // Keys and values of another blob than the queries.
 TEST_F(Vulkan, attention_between_blobs_has_three_products) {
     const std::string text = transformer(

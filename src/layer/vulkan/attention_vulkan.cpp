@@ -1,8 +1,11 @@
 // SDPA and MultiHeadAttention.
 #include <math.h>
 
+#include <algorithm>
+
 #include "layer/sequence/multiheadattention.h"
 #include "layer/sequence/sdpa.h"
+#include "layer/vulkan/lines.h"
 #include "layer/vulkan/product.h"
 #include "runtime/log_mute.h"
 
@@ -13,6 +16,10 @@ namespace {
 const int kMostValues = 512;  // of a query, a key or a value in attention.comp
 // Of attention_matrix.comp: queries of a group, and those from which on it is taken.
 const int kQueries = 16, kFewQueries = 8;
+// Of attention_wide.comp, each with kQueries: twice as many, half as many and 5 or 7 are slower.
+const int kSubgroups = 4;
+// From which on scores in fp32 are products of matrices, with a softmax between them.
+const int kManyQueries = 24;
 
 // Steps from row to row, from value to value, from head to head.
 struct HeadSteps {
@@ -27,24 +34,53 @@ struct AttentionCall {
     const Value* mask;  // null: none
 
     void record(Recorder& r) const {
-        Words push = {queries, keys, size, out_size, heads_per_group};
+        if (fits_products(r))
+            record_products(r);
+        else if (fits_wide(r))
+            record_wide(r);
+        else
+            record_whole(r);
+    }
+    void record_wide(Recorder& r) const {
+        const Words constants = {size, out_size, kSubgroups * r.device().features().matrix.subgroup,
+                                 kSubgroups};
+        const int rows = kQueries * kSubgroups;
+        r.dispatch(Shader::attention_wide, constants,
+                   {r.read(*q.value), r.read(*k.value), r.read(*v.value), r.read(*q.value),
+                    r.write(*y.value)},
+                   push(q), (uint32_t)((queries + rows - 1) / rows), (uint32_t)heads,
+                   (uint32_t)y.value->shape.n);
+    }
+    bool fits_wide(const Recorder& r) const {
+        if (mask || queries <= kQueries || !fits_units(r)) return false;
+        const uint32_t of_size = (uint32_t)size / 8, of_out = (uint32_t)out_size / 8;
+        const uint32_t pitch = std::max({of_size, of_out, 8u}) + 1;
+        const uint32_t vectors =
+            64 * (of_size + 1) + 64 * (of_out + 3) + kQueries * kSubgroups * pitch;
+        return 16 * vectors <= r.device().limits().maxComputeSharedMemorySize;
+    }
+    Words push(const HeadSteps& seen) const {
+        Words words = {queries, keys, size, out_size, heads_per_group};
+        for (const HeadSteps* m : {&q, &k, &v, &y, &seen})
+            words.insert(words.end(),
+                         {m->value->first, m->row, m->column, m->head, m->value->item_step()});
+        words.push_back(scale);
+        return words;
+    }
+    void record_whole(Recorder& r) const {
         HeadSteps seen = q;
         if (mask) {
             const bool each = mask->shape.dims == 3 && mask->shape.c > 1;
             seen = {mask, (uint32_t)keys, 1, each ? (uint32_t)queries * keys : 0};
         }
-        for (const HeadSteps* m : {&q, &k, &v, &y, (const HeadSteps*)&seen})
-            push.insert(push.end(),
-                        {m->value->first, m->row, m->column, m->head, m->value->item_step()});
-        push.push_back(scale);
         const std::vector<Binding> bindings = {r.read(*q.value), r.read(*k.value), r.read(*v.value),
                                                r.read(*seen.value), r.write(*y.value)};
         const bool units = fits_units(r);
         const Words constants = units ? Words{mask != nullptr, size, out_size,
                                               4 * r.device().features().matrix.subgroup}
                                       : Words{mask != nullptr, (out_size + 63) / 64};
-        r.dispatch(units ? Shader::attention_matrix : Shader::attention, constants, bindings, push,
-                   (uint32_t)(units ? (queries + kQueries - 1) / kQueries : queries),
+        r.dispatch(units ? Shader::attention_matrix : Shader::attention, constants, bindings,
+                   push(seen), (uint32_t)(units ? (queries + kQueries - 1) / kQueries : queries),
                    (uint32_t)heads, (uint32_t)y.value->shape.n);
     }
     // Whether attention_matrix.comp makes it.
@@ -61,6 +97,37 @@ struct AttentionCall {
         const uint32_t vectors = (16 + 64) * of_size + 64 * of_out + 16 * (17 + 2 * 9) +
                                  16 * ((uint32_t)out_size / 4 + 1) + 32;
         return 16 * vectors <= r.device().limits().maxComputeSharedMemorySize;
+    }
+    // Scores that are kept would lose too much as f16.
+    bool fits_products(const Recorder& r) const {
+        return r.storage() == Storage::f32 && !mask && heads_per_group == 1 &&
+               queries >= kManyQueries && MatrixProduct::fits(queries, heads * y.value->shape.n);
+    }
+    void record_products(Recorder& r) const {
+        const auto steps_of = [](const HeadSteps& m) {
+            return MatrixSteps{m.value->first, m.row, m.column, m.head, m.value->item_step()};
+        };
+        const auto across = [](const MatrixSteps& m) {
+            return MatrixSteps{m.first, m.column, m.row, m.c, m.d};
+        };
+        Shape shape(keys, queries, heads);
+        shape.n = y.value->shape.n;
+        const Value scores = r.make(shape, Layout::kPlanar),
+                    weights = r.make(shape, Layout::kPlanar);
+        const uint32_t row = (uint32_t)keys, head = row * (uint32_t)queries;
+        MatrixProduct p;
+        p.rows = queries, p.columns = keys, p.depth = size, p.c = heads, p.d = shape.n;
+        p.alpha = scale;
+        p.a = r.read(*q.value), p.a_steps = steps_of(q);
+        p.b = r.read(*k.value), p.b_steps = across(steps_of(k));
+        p.y = r.write(scores), p.y_steps = steps_of({&scores, row, 1, head});
+        p.record(r);
+        record_softmax(r, scores, weights, row, (uint32_t)(shape.h * shape.c * shape.n));
+        p.columns = out_size, p.depth = keys, p.alpha = 1.f;
+        p.a = r.read(weights), p.a_steps = steps_of({&weights, row, 1, head});
+        p.b = r.read(*v.value), p.b_steps = steps_of(v);
+        p.y = r.write(*y.value), p.y_steps = steps_of(y);
+        p.record(r);
     }
     static bool fits(int queries, int heads, int size, int out_size) {
         return queries <= 65535 && heads <= 65535 && size <= kMostValues && out_size <= kMostValues;

@@ -1,5 +1,7 @@
 #include "layer/vulkan/conv_tiles.h"
 
+#include <limits.h>
+
 #include <algorithm>
 
 #include "gpu/tuning.h"
@@ -28,6 +30,12 @@ const int kShallowDepth = 256;
 // Only where it is measured (tune.cpp): 10 % faster for some sizes, but of no whole network that
 // was timed, and drivers take up to a second and more to compile it.
 const ConvTile kSquare = {128, 128, 64, 2, 2, 1, 1};
+// Of product_matrix.comp, which fill the last round of groups better for some sizes.
+const ConvTile kWider = {96, 128, 64, 2, 2, 1, 1}, kWideRows = {80, 128, 64, 1, 4, 1, 1};
+const struct {
+    ConvTile tile;
+    int resident;  // groups that run on a processor at a time
+} kWides[] = {{kWide, 4}, {kWider, 3}, {kWideRows, 4}};
 const uint32_t kSharedMemory = 48 << 10;  // that these take at most
 struct SmallTile {
     ConvTile tile;
@@ -39,8 +47,11 @@ const SmallTile kSmall[] = {{{32, 32, 128, 2, 2, 2, 2}, 2, 0.6},
 // us: for parts to be added up at all, and for each of them.
 const double kJoin = 1.8, kPart = 0.08;
 
-// Of conv_tiled.comp: groups that a processor wants, and steps that each is to have at least.
+// Of conv_tiled.comp and product.comp: groups that a processor wants, and steps that each is to
+// have at least.
 const int kTiledGroups = 9, kTiledSteps = 5;
+// Of product.comp, those of the larger tile from which on it is taken.
+const int kManyGroups = 4;
 
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
@@ -56,7 +67,8 @@ double cost(const SmallTile& small, int tiles, int steps, int splits, int proces
 const std::vector<ConvTile>& conv_tiles(bool matrix) {
     static const std::vector<ConvTile> tiled = {{32, 32, 16, 4, 1, 1, 1}, {64, 64, 16, 8, 2, 1, 1}};
     static const std::vector<ConvTile> matrices = {
-        kSmall[0].tile, kSmall[1].tile, kLarge, kLargest, kWide, kTall, kShallow, kSquare};
+        kSmall[0].tile, kSmall[1].tile, kLarge,  kLargest, kWide,
+        kTall,          kShallow,       kSquare, kWider,   kWideRows};
     return matrix ? matrices : tiled;
 }
 
@@ -82,14 +94,26 @@ static bool read_tiling(const std::vector<uint32_t>& words, bool matrix, int dep
 }
 
 // The tile for a product that fills the device with groups of kLarge.
-static ConvTile filling_tile(const GpuDevice& device, int processors, const ConvProduct& p) {
+static ConvTile filling_tile(const GpuDevice& device, Shader shader, int processors,
+                             const ConvProduct& p) {
     const auto tiles = [&](const ConvTile& t) {
         return ceil_div(p.rows, t.rows) * ceil_div(p.columns, t.columns) * p.groups;
     };
     if (device.limits().maxComputeSharedMemorySize < kSharedMemory) return kLarge;
     if (p.depth < kShallowDepth) return tiles(kShallow) >= processors ? kShallow : kLarge;
     const ConvTile& tile = p.columns > kWide.columns / 2 ? kWide : kTall;
-    return tiles(tile) >= processors ? tile : kLarge;
+    if (tiles(tile) < processors) return kLarge;
+    if (shader != Shader::product_matrix || p.columns <= kWide.columns / 2) return tile;
+    // Rounds of groups, times what each makes: all make about as much in a time.
+    ConvTile best = kWide;
+    int least = INT_MAX;
+    for (const auto& wide : kWides) {
+        const int at_once = wide.resident * processors;
+        const int made = wide.resident * wide.tile.rows * wide.tile.columns;
+        const int all = ceil_div(tiles(wide.tile), at_once) * made;
+        if (all < least) best = wide.tile, least = all;
+    }
+    return best;
 }
 
 static ConvTiling expected_tiling(const GpuDevice& device, Shader shader, bool matrix,
@@ -101,7 +125,9 @@ static ConvTiling expected_tiling(const GpuDevice& device, Shader shader, bool m
     };
     const double macs = (double)p.rows * p.columns * p.depth * p.groups;
     if (!matrix) {
-        const ConvTile& tile = conv_tiles(false)[0];
+        const std::vector<ConvTile>& all = conv_tiles(false);
+        const bool many = shader == Shader::product && tiles(all[1]) >= kManyGroups * processors;
+        const ConvTile& tile = all[many];
         const int wanted = (kTiledGroups * processors + tiles(tile) / 2) / tiles(tile);
         const int most = std::min(kMostSplits, ceil_div(p.depth, tile.depth) / kTiledSteps);
         return {tile, std::max(1, std::min(wanted, most))};
@@ -109,7 +135,7 @@ static ConvTiling expected_tiling(const GpuDevice& device, Shader shader, bool m
     const bool fills = tiles(kLarge) * 2 >= 5 * processors && p.columns > 32;
     // product_matrix.comp gains from small tiles up to there: 197 x 768 x 3072 18.6 instead of 22.3
     // us, 197 x 2304 x 768 13.9 instead of 14.9 (H100).
-    if (fills) return {filling_tile(device, processors, p), 1};
+    if (fills) return {filling_tile(device, shader, processors, p), 1};
     if (macs > kLargeMacs && shader != Shader::product_matrix) {
         // Half a group a processor or more, of twice the size, twice: fewer loads for a product.
         const bool larger = tiles(kLargest) * 2 >= processors && p.columns > 32;

@@ -49,6 +49,10 @@ struct Lines {
     }
 };
 
+// Softmax of lines that follow each other without gaps.
+void record_softmax(Recorder& r, const Value& from, const Value& to, uint32_t length,
+                    uint32_t lines);
+
 }  // namespace quoll
 
 #endif

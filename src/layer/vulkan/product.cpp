@@ -109,10 +109,21 @@ void MatrixProduct::record_joined(Recorder& r) const {
         record_tiles(r, push);
 }
 
-void MatrixProduct::record_tiles(Recorder& r, const Words& push) const {
-    r.dispatch(Shader::product, {has_addend, f.type, has_bias},
-               {a, b, has_addend ? addend : a, y, has_bias ? bias : a}, push,
-               (uint32_t)(columns + 31) / 32, (uint32_t)(rows + 31) / 32, (uint32_t)(c * d));
+void MatrixProduct::record_tiles(Recorder& r, Words push) const {
+    // Of a few rows the form does not depend on the sizes, as those of a decoder grow.
+    ConvTiling tiling = {conv_tiles(false)[0], 1};
+    if (rows >= kFewRows && (int64_t)c * d <= 65535 / kMostSplits)
+        tiling = choose_tiling(r, Shader::product, false, {rows, columns, depth, c * d});
+    const ConvTile& t = tiling.tile;
+    const uint32_t x = (uint32_t)((columns + t.columns - 1) / t.columns);
+    const uint32_t y_groups = (uint32_t)((rows + t.rows - 1) / t.rows);
+    const bool a_in = has_vectors(a_steps, a_steps.column, a_steps.row, depth, 4);
+    const bool b_in = has_vectors(b_steps, b_steps.row, b_steps.column, depth, 4);
+    std::vector<Binding> bindings = {a, b, has_addend ? addend : a, y, has_bias ? bias : a};
+    add_split(r, tiling, x * y_groups * (uint32_t)(c * d), a, &bindings);
+    push.push_back(tiling.splits);
+    r.dispatch(Shader::product, {has_addend, f.type, has_bias, a_in, b_in, t.m, t.n}, bindings,
+               push, x, y_groups, (uint32_t)(c * d * tiling.splits));
 }
 
 void MatrixProduct::record_units(Recorder& r, Words push) const {

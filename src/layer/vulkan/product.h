@@ -50,7 +50,7 @@ private:
     MatrixProduct joined() const;
     void record_joined(Recorder& r) const;
     bool fits_vectors() const;
-    void record_tiles(Recorder& r, const Words& push) const;
+    void record_tiles(Recorder& r, Words push) const;
     void record_units(Recorder& r, Words push) const;
 };
 

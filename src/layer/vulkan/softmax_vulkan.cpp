@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "layer/vulkan/axes.h"
+#include "layer/vulkan/lines.h"
 
 namespace quoll {
 
@@ -15,6 +16,25 @@ const uint32_t kShortLine = 64, kManyLines = 65535;
 // Invocations for a line, unless each has its own. Devices run at least 128 in a group.
 const int kThreads = 64, kManyThreads = 128, kMostThreads = 512;
 const uint32_t kLongLine = 512;
+
+// Of a line: as many as there can be where there are few lines.
+int threads_of(const GpuDevice& device, uint32_t length, uint32_t lines) {
+    if (length < kLongLine) return kThreads;
+    const bool few = lines < std::max(device.features().processors, 16u);
+    const bool most = device.limits().maxComputeWorkGroupInvocations >= (uint32_t)kMostThreads;
+    return few && most ? kMostThreads : kManyThreads;
+}
+
+void record_lines(Recorder& r, const Value& from, const Value& to, bool log, const Words& push,
+                  uint32_t length, uint32_t lines) {
+    const bool serial = length < kShortLine || lines > kManyLines;
+    const std::vector<Binding> bindings = {r.read(from), r.write(to)};
+    if (serial)
+        r.dispatch_linear(Shader::softmax, {serial, log, kThreads}, bindings, push, lines);
+    else
+        r.dispatch(Shader::softmax, {serial, log, threads_of(r.device(), length, lines)}, bindings,
+                   push, lines);
+}
 
 class SoftmaxVulkan : public VulkanLayer {
 public:
@@ -45,30 +65,23 @@ public:
         Words push = {lines, length, from.steps[axis], to.steps[axis], in[0].first, out[0].first};
         for (const Words* words : {&sizes, &steps, &made})
             push.insert(push.end(), words->begin(), words->end());
-        const bool serial = length < kShortLine || lines > kManyLines;
-        const std::vector<Binding> bindings = {r.read(in[0]), r.write(out[0])};
-        if (serial)
-            r.dispatch_linear(Shader::softmax, {serial, log_, kThreads}, bindings, push, lines);
-        else
-            r.dispatch(Shader::softmax, {serial, log_, threads_of(r.device(), length, lines)},
-                       bindings, push, lines);
+        record_lines(r, in[0], out[0], log_, push, length, lines);
         return kOk;
     }
 
 private:
-    // Of a line: as many as there can be where there are few lines.
-    static int threads_of(const GpuDevice& device, uint32_t length, uint32_t lines) {
-        if (length < kLongLine) return kThreads;
-        const bool few = lines < std::max(device.features().processors, 16u);
-        const bool most = device.limits().maxComputeWorkGroupInvocations >= (uint32_t)kMostThreads;
-        return few && most ? kMostThreads : kManyThreads;
-    }
-
     const int& axis_;  // of the layer
     const bool log_;
 };
 
 }  // namespace
+
+void record_softmax(Recorder& r, const Value& from, const Value& to, uint32_t length,
+                    uint32_t lines) {
+    Words push = {lines, length, 1, 1, from.first, to.first};
+    for (uint32_t words : {lines, length, length}) push.insert(push.end(), {words, 1, 1, 1});
+    record_lines(r, from, to, false, push, length, lines);
+}
 
 int make_softmax_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
     const Softmax* softmax = as<Softmax>(&layer);

@@ -1,7 +1,8 @@
-// y = f(alpha A B + beta C + bias) for matrices of any strides, several of them: a group makes a tile
-// of 32 x 32, each invocation four rows and four columns of it.
+// y = f(alpha A B + beta C + bias) for matrices of any strides, several of them: a group of 64 makes
+// a tile of 8 kRows x 32 kColumns, a step of 16 of the depth at a time, both factors in shared memory.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "math.glsl"
 #include "activation.glsl"
@@ -9,9 +10,16 @@
 layout(constant_id = 0) const bool kAddend = false;
 layout(constant_id = 1) const int kActivation = 0;
 layout(constant_id = 2) const bool kBias = false;
+// Whether values side by side along the depth come in vec4s.
+layout(constant_id = 3) const bool kLeftVectors = false;
+layout(constant_id = 4) const bool kRightVectors = false;
+layout(constant_id = 5) const int kRows = 4;     // of an invocation
+layout(constant_id = 6) const int kColumns = 1;  // and vec4s of columns
 layout(local_size_x = 8, local_size_y = 8) in;
 READS(0, Left, left);
+READS4(0, Left4, left4);  // the same
 READS(1, Right, right);
+READS4(1, Right4, right4);
 READS(2, Addend, addend);
 WRITES(3, Output, y);
 layout(set = 0, binding = 4) readonly buffer Bias { float bias[]; };  // of a column
@@ -23,55 +31,98 @@ layout(push_constant) uniform Push {
     int rows, columns, depth, matrices_d;
     Matrix a, b, c, made;
     float alpha, beta, f_a, f_b;
+    int splits;
 };
-const int kTile = 32, kDepth = 16;
-shared float a_tile[kDepth][kTile + 1], b_tile[kDepth][kTile + 1];
+#include "split.glsl"
 
-int origin(Matrix m, int z) { return m.first + z / matrices_d * m.c + z % matrices_d * m.d; }
+const int kTileM = 8 * kRows, kVectors = 8 * kColumns, kDepth = 4;  // depth in vec4s
+shared vec4 a_tile[kDepth][kTileM + 1];
+shared vec4 b_tile[kDepth * 4][kVectors + 1];
+const int kMade = kTileM * kVectors;
+shared vec4 tile_sums[kMade];
+// Of vec4s along the depth an invocation loads those of rows and columns local() + 16 i.
+const int kLoadsA = kTileM / 16, kLoadsB = kVectors * 4 / 16;
+vec4 next_a[kLoadsA], next_b[kLoadsB];
+int lefts[kLoadsA], rights[kLoadsB];
 
-void load_tiles(int first_row, int first_column, int first_depth, int z) {
-    const int thread = int(gl_LocalInvocationIndex), from_a = origin(a, z), from_b = origin(b, z);
-    for (int i = thread; i < kTile * kDepth; i += 64) {
-        // Neighbours in memory go to neighbours among the invocations.
-        const bool along = a.column == 1;
-        const ivec2 at = along ? ivec2(i / kDepth, i % kDepth) : ivec2(i % kTile, i / kTile);
-        const int row = first_row + at.x, k = first_depth + at.y;
-        const bool there = row < rows && k < depth;
-        a_tile[at.y][at.x] = there ? float(left[from_a + row * a.row + k * a.column]) : 0.0;
-    }
-    for (int i = thread; i < kTile * kDepth; i += 64) {
-        const ivec2 at = b.row == 1 ? ivec2(i / kDepth, i % kDepth) : ivec2(i % kTile, i / kTile);
-        const int column = first_column + at.x, k = first_depth + at.y;
-        const bool there = column < columns && k < depth;
-        b_tile[at.y][at.x] = there ? float(right[from_b + k * b.row + column * b.column]) : 0.0;
-    }
+int origin(Matrix m) {
+    const int z = int(gl_WorkGroupID.z) / splits;
+    return m.first + z / matrices_d * m.c + z % matrices_d * m.d;
+}
+
+#define LOAD4(name, name4, whole, from, step)                        \
+    vec4 v = vec4(0.0);                                              \
+    if (whole) {                                                     \
+        if (k < depth) v = vec4(name4[((from) + k) / 4]);            \
+    } else {                                                         \
+        [[unroll]] for (int j = 0; j < 4; j++)                       \
+            if (k + j < depth) v[j] = float(name[(from) + (k + j) * (step)]); \
+    }                                                                \
+    return v
+vec4 left_at(int from, int k) { LOAD4(left, left4, kLeftVectors, from, a.column); }
+vec4 right_at(int from, int k) { LOAD4(right, right4, kRightVectors, from, b.row); }
+
+void load_step(int step) {
+    const int k = (step * kDepth + int(gl_LocalInvocationIndex & 3u)) * 4;
+    [[unroll]] for (int i = 0; i < kLoadsA; i++) next_a[i] = left_at(lefts[i], k);
+    [[unroll]] for (int i = 0; i < kLoadsB; i++) next_b[i] = right_at(rights[i], k);
 }
 
 void main() {
-    const int first_column = int(gl_WorkGroupID.x) * kTile;
-    const int first_row = int(gl_WorkGroupID.y) * kTile;
-    const int z = int(gl_WorkGroupID.z);
+    const int m0 = int(gl_WorkGroupID.y) * kTileM, n0 = int(gl_WorkGroupID.x) * kVectors * 4;
     const int tx = int(gl_LocalInvocationID.x), ty = int(gl_LocalInvocationID.y);
-    float sums[4][4];
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++) sums[i][j] = 0.0;
-    for (int first = 0; first < depth; first += kDepth) {
-        load_tiles(first_row, first_column, first, z);
+    const int part = int(gl_LocalInvocationIndex & 3u), local = int(gl_LocalInvocationIndex >> 2);
+    [[unroll]] for (int i = 0; i < kLoadsA; i++)
+        lefts[i] = origin(a) + min(m0 + local + 16 * i, rows - 1) * a.row;
+    [[unroll]] for (int i = 0; i < kLoadsB; i++)
+        rights[i] = origin(b) + min(n0 + local + 16 * i, columns - 1) * b.column;
+
+    vec4 sums[kRows * kColumns];
+    [[unroll]] for (int i = 0; i < kRows * kColumns; i++) sums[i] = vec4(0.0);
+    const ivec2 range = split_range((depth + 4 * kDepth - 1) / (4 * kDepth));
+    if (range.x < range.y) load_step(range.x);
+    for (int step = range.x; step < range.y; step++) {
+        [[unroll]] for (int i = 0; i < kLoadsA; i++) a_tile[part][local + 16 * i] = next_a[i];
+        [[unroll]] for (int i = 0; i < kLoadsB; i++)
+            [[unroll]] for (int j = 0; j < 4; j++)
+                b_tile[4 * part + j][(local + 16 * i) / 4][local & 3] = next_b[i][j];
         barrier();
-        // No more than there are: 0 times infinity is not 0.
-        const int count = min(kDepth, depth - first);
-        for (int k = 0; k < count; k++)
-            for (int i = 0; i < 4; i++)
-                for (int j = 0; j < 4; j++)
-                    sums[i][j] += a_tile[k][ty + 8 * i] * b_tile[k][tx + 8 * j];
+        if (step + 1 < range.y) load_step(step + 1);
+        for (int k = 0; k < kDepth; k++) {
+            vec4 v[kRows];
+            [[unroll]] for (int i = 0; i < kRows; i++) v[i] = a_tile[k][ty + 8 * i];
+            [[unroll]] for (int j = 0; j < kColumns; j++) {
+                const vec4 w0 = b_tile[4 * k][tx + 8 * j], w1 = b_tile[4 * k + 1][tx + 8 * j];
+                const vec4 w2 = b_tile[4 * k + 2][tx + 8 * j], w3 = b_tile[4 * k + 3][tx + 8 * j];
+                [[unroll]] for (int i = 0; i < kRows; i++)
+                    sums[i * kColumns + j] +=
+                        v[i].x * w0 + v[i].y * w1 + v[i].z * w2 + v[i].w * w3;
+            }
+        }
         barrier();
     }
-    const int to = origin(made, z), added = origin(c, z);
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < 4; j++) {
-            const int row = first_row + ty + 8 * i, column = first_column + tx + 8 * j;
-            if (row >= rows || column >= columns) continue;
-            float v = alpha * sums[i][j];
+
+    const int tile = split_tile(), to_part = (tile * splits + split_index()) * kMade;
+    [[unroll]] for (int i = 0; i < kRows; i++)
+        [[unroll]] for (int j = 0; j < kColumns; j++) {
+            const int at = (ty + 8 * i) * kVectors + tx + 8 * j;
+            if (splits > 1)
+                parts[to_part + at] = sums[i * kColumns + j];
+            else
+                tile_sums[at] = sums[i * kColumns + j];
+        }
+    if (splits > 1 && !split_arrive(tile)) return;
+    barrier();
+    // One after the other, as what is made of a value may be a long program.
+    const int to = origin(made), added = origin(c);
+    [[dont_unroll]] for (int i = int(gl_LocalInvocationIndex); i < kMade; i += 64) {
+        const int row = m0 + i / kVectors;
+        if (row >= rows) break;
+        const vec4 sum = splits > 1 ? split_sum(tile, kMade, i) : tile_sums[i];
+        [[dont_unroll]] for (int lane = 0; lane < 4; lane++) {
+            const int column = n0 + i % kVectors * 4 + lane;
+            if (column >= columns) break;
+            float v = alpha * sum[lane];
             if (kAddend) v += beta * float(addend[added + row * c.row + column * c.column]);
             if (kBias) v += bias[column];
             y[to + row * made.row + column * made.column] =

@@ -69,12 +69,13 @@ uint pack(vec2 v) { return packHalf2x16(v); }
     }                                                                                          \
     return uvec4(pack(low.xy), pack(low.zw), pack(high.xy), pack(high.zw))
 
+// `from` in eights where they come so.
 uvec4 left8(int from, int k) {
-    if (kLeftEights) return k < depth ? left_eights[(from + k) / 8] : uvec4(0);
+    if (kLeftEights) return k < depth ? left_eights[uint(from) + (uint(k) >> 3)] : uvec4(0);
     LOAD8(left, left4, kLeftVectors, from, a.column);
 }
 uvec4 right8(int from, int k) {
-    if (kRightEights) return k < depth ? right_eights[(from + k) / 8] : uvec4(0);
+    if (kRightEights) return k < depth ? right_eights[uint(from) + (uint(k) >> 3)] : uvec4(0);
     LOAD8(right, right4, kRightVectors, from, b.row);
 }
 
@@ -125,10 +126,14 @@ void store_part(uint part) {
 void main() {
     const uint down = first_down();
     const int m0 = int(gl_WorkGroupID.y * kTileM), n0 = int(gl_WorkGroupID.x * kTileN);
-    [[unroll]] for (uint i = 0; i < kLoadsA; i++)
+    [[unroll]] for (uint i = 0; i < kLoadsA; i++) {
         lefts[i] = origin(a) + min(m0 + int(down + i * kDown), rows - 1) * a.row;
-    [[unroll]] for (uint i = 0; i < kLoadsB; i++)
+        if (kLeftEights) lefts[i] /= 8;
+    }
+    [[unroll]] for (uint i = 0; i < kLoadsB; i++) {
         rights[i] = origin(b) + min(n0 + int(down + i * kDown), columns - 1) * b.column;
+        if (kRightEights) rights[i] /= 8;
+    }
     if (!make_tile((depth + 7) / 8)) return;
     store_tile();
 }

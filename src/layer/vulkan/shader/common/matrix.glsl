@@ -20,9 +20,12 @@ const uint kPartK = kTileK / kSubgroupsK;
 const uint kPitch = kTileK / 8 + 1, kPitchC = kTileN / 4 + 1;
 const uint kSizeA = kTileM * kPitch, kSizeB = kTileN * kPitch, kSizeC = kTileM * kPitchC;
 const uint kSizeTiles = kBuffers * (kSizeA + kSizeB);
-// Of a large tile the sums go through shared memory in two parts, each with half the rows of every
-// subgroup.
-const uint kParts = kSubgroupsK * kSizeC > 3072 ? 2 : 1, kSizeSums = kSubgroupsK * kSizeC / kParts;
+// Of a large tile the sums go through shared memory in parts, each with as many of the rows of every
+// subgroup: halves, or those of one product;
+// of up to six. The depth of tiles with more than two is not divided.
+const uint kSizeAll = kSubgroupsK * kSizeC;
+const uint kParts = kSizeAll <= 3072 ? 1 : kTilesM % 2 == 0 && kSizeAll <= 6144 ? 2 : kTilesM;
+const uint kSizeSums = kSizeAll / kParts;
 shared uvec4 memory[kSizeTiles > kSizeSums ? kSizeTiles : kSizeSums];
 
 // Groups of 8 that an invocation loads of each tile, all of one position along the depth: rows and
@@ -119,13 +122,19 @@ void keep_part(uint part, uint to) {
     }
 }
 
-// Stores all that make_tile() has made.
+void store_one(uint part) {
+    if (splits == 1) put_sums(part);
+    store_part(part);
+}
+
+// Stores all that make_tile() has made. No loop, which drivers might not unroll.
 void store_tile() {
-    if (splits == 1) put_sums(0);
-    store_part(0);
-    if (kParts == 1) return;
-    if (splits == 1) put_sums(1);
-    store_part(1);
+    store_one(0);
+    if (kParts > 1) store_one(1);
+    if (kParts > 2) store_one(2);
+    if (kParts > 3) store_one(3);
+    if (kParts > 4) store_one(4);
+    if (kParts > 5) store_one(5);
 }
 
 // Makes the product's tile, of `groups` groups of 8 along the depth. False in groups that have given
@@ -161,6 +170,6 @@ bool make_tile(int groups) {
     const int tile = split_tile();
     const uint to = uint(tile * splits + split_index()) * kParts * kSize;
     keep_part(0, to);
-    if (kParts == 2) keep_part(1, to);
+    if (kParts > 1) keep_part(1, to);
     return split_arrive(tile);
 }
