@@ -488,12 +488,17 @@ constexpr bool kHasWinograd = kWordK == 2 && s::kLanes >= 4;
 
 void winograd_input(const Int8WinogradInput& t) {
     if constexpr (kHasWinograd) {
-        constexpr size_t N = s::native_lanes<int16_t>();
+        // Blocks have 16 channels and more; what is left is made together with some before it.
+        constexpr int N = (int)s::native_lanes<int16_t>(), kLeast = std::min(N, 16);
         for (int i = 0; i < t.tiles; i++) {
             const int16_t* in = t.in + 4 * i * t.in_pixel;
             int16_t* out = t.out + i * t.out_tile;
             int c = 0;
-            for (; c + (int)N <= t.channels; c += (int)N) winograd_points<N>(t, in + c, out + c);
+            for (; c + N <= t.channels; c += N) winograd_points<N>(t, in + c, out + c);
+            for (; c < t.channels && t.channels >= kLeast; c += kLeast) {
+                c = std::min(c, t.channels - kLeast);
+                winograd_points<kLeast>(t, in + c, out + c);
+            }
             for (; c < t.channels; c++) winograd_points<1>(t, in + c, out + c);
         }
     }
