@@ -481,14 +481,16 @@ TEST(Int8Kernels, rows_of_windows_are_exact) {
 // 36 multiplications of a tile against 9 of each output that the map has.
 TEST(Int8Kernels, winograd_is_for_maps_that_fill_tiles) {
     for (auto size : {std::pair<int, int>(1, 1), {2, 2}, {1, 4}, {17, 1}, {5, 1}})
-        EXPECT_FALSE(Int8Winograd::pays(size.first, size.second, false)) << size.first;
+        EXPECT_FALSE(Int8Winograd::pays(size.first, size.second)) << size.first;
     for (auto size : {std::pair<int, int>(3, 3), {7, 7}, {4, 2}, {56, 56}})
-        EXPECT_TRUE(Int8Winograd::pays(size.first, size.second, false)) << size.first;
-    // Beside dot products of bytes weights have to meet more tiles.
+        EXPECT_TRUE(Int8Winograd::pays(size.first, size.second)) << size.first;
+    // Beside dot products of bytes weights have to meet more tiles, and these more outputs.
     for (auto size : {std::pair<int, int>(7, 7), {10, 10}, {4, 2}, {64, 1}})
-        EXPECT_FALSE(Int8Winograd::pays(size.first, size.second, true)) << size.first;
+        EXPECT_FALSE(Int8Winograd::beats_bytes(size.first, size.second, 256, 256)) << size.first;
     for (auto size : {std::pair<int, int>(12, 12), {14, 14}, {56, 56}, {64, 4}})
-        EXPECT_TRUE(Int8Winograd::pays(size.first, size.second, true)) << size.first;
+        EXPECT_TRUE(Int8Winograd::beats_bytes(size.first, size.second, 256, 256)) << size.first;
+    EXPECT_TRUE(Int8Winograd::beats_bytes(128, 128, 48, 48));
+    EXPECT_FALSE(Int8Winograd::beats_bytes(256, 256, 24, 24));
 }
 
 // Points of tiles against the products of matrices, sums of 36 points against theirs, also those

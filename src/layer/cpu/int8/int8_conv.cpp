@@ -72,7 +72,9 @@ static bool winograd_pays(const Layer& layer, const ConvolutionFields& s, bool b
     if (layer.bottom_shapes.empty() || layer.bottom_shapes[0].dims != s.axes + 1 ||
         convolution_geometry(layer, s, shapes_of(layer.bottom_shapes), &g) != kOk)
         return true;
-    return Int8Winograd::pays(g.x.out, g.y.out, bytes_beside);
+    const int channels = s.weight_data_size / s.maxk() / s.num_output;
+    return bytes_beside ? Int8Winograd::beats_bytes(g.x.out, g.y.out, channels, s.num_output)
+                        : Int8Winograd::pays(g.x.out, g.y.out);
 }
 
 int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {

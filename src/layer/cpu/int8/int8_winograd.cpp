@@ -105,12 +105,11 @@ void Int8Winograd::store(const Int8Result& result, Int8Panel* panel, int32_t* ou
 }
 
 // Tiles first to last - 1, counted along the rows of tiles.
-void Int8Winograd::run_tiles(const Int8Result& result, const int16_t* a, size_t index, int first,
+void Int8Winograd::run_tiles(const Int8Result& result, const Points& a, size_t index, int first,
                              int last, int width, int height, int32_t* sums) const {
     Int8Panel panel(result, index);
     const size_t columns = panel.width(), full = (size_t)kernels_->lanes * kernels_->vectors;
     const size_t k_groups = (size_t)channels_ / 2;
-    const int all = tiles(width) * tiles(height);
     alignas(64) int32_t outputs[kOutputs * kOutputs * kMostValues];
     alignas(64) int32_t inits[2 * kMostColumns] = {};
     // The point that all outputs have once begins from what they begin from.
@@ -127,7 +126,7 @@ void Int8Winograd::run_tiles(const Int8Result& result, const int16_t* a, size_t 
         const int t = first + (int)partition_begin(length, groups, group);
         const int count = (int)partition_length(length, groups, group);
         for (size_t p = 0; p < kPoints; p++) {
-            tile.a = (const int32_t*)a + (p * all + t) * k_groups;
+            tile.a = (const int32_t*)a.values + (p * a.tiles + (t - a.first)) * k_groups;
             tile.b = (const int32_t*)weights_.data + kPoints * k_groups * index * full +
                      p * k_groups * columns;
             tile.init = inits + (p == 7 ? columns : 0);
@@ -144,35 +143,73 @@ void Int8Winograd::run_tiles(const Int8Result& result, const int16_t* a, size_t 
     }
 }
 
-void Int8Winograd::run(const Int8Result& result, const int16_t* in, int block, int width,
-                       int height, int16_t* room, int threads) const {
-    const int across = tiles(width), down = tiles(height), all = across * down;
-    const ptrdiff_t row = (ptrdiff_t)positions(width) * block, plane = row * positions(height);
-    parallel_for(down, threads, [&](int64_t y) {
-        for (int c = 0; c < channels_; c += block) {
-            Int8WinogradInput t = {};
-            t.in = in + c / block * plane + kOutputs * y * row;
-            t.in_row = row, t.in_pixel = block;
-            t.channels = std::min(block, channels_ - c), t.tiles = across;
-            t.out = room + (size_t)y * across * channels_ + c;
-            t.out_tile = channels_, t.out_point = (ptrdiff_t)all * channels_;
-            kernels_->winograd_input(t);
-        }
-    });
-    const size_t columns = (size_t)kernels_->lanes * kernels_->vectors;
-    const int64_t panels = (int64_t)((result.weights->n() + columns - 1) / columns);
+Int8Winograd::Parts Int8Winograd::divide(int width, int height, int threads) const {
+    Parts p = {};
+    p.all = (size_t)tiles(width) * tiles(height);
     // As many tiles as leave the input in a core's cache while all panels meet it.
     const int most = kernels_->max_rows;
     const size_t kept = (size_t)(std::max(1, (1 << 18) / (2 * kPoints * channels_ * most)) * most);
-    const size_t partitions = ((size_t)all + kept - 1) / kept;
-    const size_t transformed = ((size_t)kPoints * all * channels_ + 31) / 32 * 32;
-    int32_t* const sums = (int32_t*)(room + transformed);
-    parallel_for((int64_t)partitions * panels, threads, [&](int64_t task, int thread) {
-        const size_t i = (size_t)(task / panels);
-        const int first = (int)partition_begin((size_t)all, partitions, i);
-        run_tiles(result, room, (size_t)(task % panels), first,
-                  first + (int)partition_length((size_t)all, partitions, i), width, height,
-                  sums + (size_t)thread * kPoints * kMostSums);
+    p.parts = (p.all + kept - 1) / kept;
+    p.each = p.parts >= (size_t)threads;
+    p.together = p.each ? (p.all + p.parts - 1) / p.parts : p.all;
+    return p;
+}
+
+double Int8Winograd::bytes(int width, int height, int threads) const {
+    const Parts p = divide(width, height, threads);
+    return (double)(p.each ? threads : 1) * points_bytes(p.together) + 64 +
+           (double)sizeof(int32_t) * kPoints * kMostSums * threads;
+}
+
+void Int8Winograd::transform(const int16_t* in, int block, int width, int height, int first,
+                             int last, const Points& to) const {
+    const int across = tiles(width);
+    const ptrdiff_t row = (ptrdiff_t)positions(width) * block, plane = row * positions(height);
+    for (int i = first, run; i < last; i += run) {
+        const int y = i / across, x = i % across;
+        run = std::min(last - i, across - x);
+        for (int c = 0; c < channels_; c += block) {
+            Int8WinogradInput t = {};
+            t.in = in + c / block * plane + kOutputs * (y * row + x * (ptrdiff_t)block);
+            t.in_row = row, t.in_pixel = block;
+            t.channels = std::min(block, channels_ - c), t.tiles = run;
+            t.out = to.values + (size_t)(i - to.first) * channels_ + c;
+            t.out_tile = channels_, t.out_point = (ptrdiff_t)to.tiles * channels_;
+            kernels_->winograd_input(t);
+        }
+    }
+}
+
+void Int8Winograd::run(const Int8Result& result, const int16_t* in, int block, int width,
+                       int height, int16_t* room, int threads) const {
+    const Parts p = divide(width, height, threads);
+    const size_t columns = (size_t)kernels_->lanes * kernels_->vectors;
+    const size_t panels = (result.weights->n() + columns - 1) / columns;
+    char* const after = (char*)room + (p.each ? threads : 1) * points_bytes(p.together);
+    const auto sums_of = [&](int thread) {
+        return (int32_t*)after + (size_t)thread * kPoints * kMostSums;
+    };
+    const auto multiply = [&](const Points& a, size_t part, size_t panel, int thread) {
+        run_tiles(result, a, panel, (int)p.begin(part), (int)p.end(part), width, height,
+                  sums_of(thread));
+    };
+    if (p.each) {
+        parallel_for((int64_t)p.parts, threads, [&](int64_t i, int thread) {
+            const int first = (int)p.begin(i), last = (int)p.end(i);
+            int16_t* const values = (int16_t*)((char*)room + thread * points_bytes(p.together));
+            const Points points = {values, first, last - first};
+            transform(in, block, width, height, first, last, points);
+            for (size_t panel = 0; panel < panels; panel++) multiply(points, i, panel, thread);
+        });
+        return;
+    }
+    const Points points = {room, 0, (int)p.all};
+    const int across = tiles(width);
+    parallel_for(tiles(height), threads, [&](int64_t y) {
+        transform(in, block, width, height, (int)y * across, (int)(y + 1) * across, points);
+    });
+    parallel_for((int64_t)(p.parts * panels), threads, [&](int64_t task, int thread) {
+        multiply(points, task / panels, task % panels, thread);
     });
 }
 

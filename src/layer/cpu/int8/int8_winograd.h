@@ -25,22 +25,25 @@ public:
                int channels);
     bool created() const { return channels_ > 0; }
     // Whether windows of so many outputs are fewer multiplications by tiles: maps of few outputs
-    // leave most of a tile unused. bytes_beside: beside kernels of bytes (Int8Kernels::s16), which
-    // multiply twice as many values in a time, and read an eighth of the weights; to fetch these
-    // takes as long as multiplying four tiles by them.
-    static bool pays(int width, int height, bool bytes_beside) {
-        const double made = (double)kPoints * tiles(width) * tiles(height);
-        const double windows = 9. * width * height;
-        return bytes_beside ? 2 * (made + 4 * kPoints) <= windows : 4 * made <= 3 * windows;
+    // leave most of a tile unused.
+    static bool pays(int width, int height) {
+        return 4. * kPoints * tiles(width) * tiles(height) <= 3. * 9 * width * height;
+    }
+    // Whether they take less time than windows by kernels of bytes (Int8Kernels::s16): these
+    // multiply twice as many values in a time and read an eighth of the weights, which takes as
+    // long to fetch as four tiles do to be multiplied. A tile's transforms take 24 and 14 vectors'
+    // time for a vector of channels and of outputs (Zen 4).
+    static bool beats_bytes(int width, int height, int channels, int outputs) {
+        const double all = (double)tiles(width) * tiles(height);
+        const double products = 2. * kPoints * (all + 4);
+        const double transforms = 64. * all * (24. / outputs + 14. / channels);
+        return products + transforms <= 9. * width * height;
     }
     // Tiles along an axis, and input positions under them.
     static int tiles(int outputs) { return (outputs + 3) / 4; }
     static int positions(int outputs) { return 4 * tiles(outputs) + 2; }
-    // Bytes of the transformed input of so many outputs, and of what each thread adds up.
-    double bytes(int width, int height, int threads) const {
-        return 2. * kPoints * tiles(width) * tiles(height) * channels_ + 64 +
-               (double)sizeof(int32_t) * kPoints * kMostSums * threads;
-    }
+    // Of the room that run() needs for so many outputs.
+    double bytes(int width, int height, int threads) const;
     // in: [channels / block][positions(height)][positions(width)][block] of 16 bits. result: as
     // int8_run takes it, C of width by height outputs. room: bytes() of it.
     void run(const Int8Result& result, const int16_t* in, int block, int width, int height,
@@ -53,7 +56,26 @@ private:
 
     void store(const Int8Result& result, Int8Panel* panel, int32_t* outputs, int first, int last,
                int width, int height) const;
-    void run_tiles(const Int8Result& result, const int16_t* a, size_t panel, int first, int last,
+    // How the tiles are divided, and how many of them have their input transformed at a time.
+    struct Parts {
+        size_t all, parts, together;
+        bool each;  // a thread transforms what it multiplies
+        size_t begin(size_t i) const { return partition_begin(all, parts, i); }
+        size_t end(size_t i) const { return begin(i) + partition_length(all, parts, i); }
+    };
+    Parts divide(int width, int height, int threads) const;
+    // Of so many tiles, in whole cache lines.
+    size_t points_bytes(size_t tiles) const {
+        return (2 * kPoints * tiles * channels_ + 63) / 64 * 64;
+    }
+    // Transformed input of neighbouring tiles, [point][tiles][channels].
+    struct Points {
+        int16_t* values;
+        int first, tiles;
+    };
+    void transform(const int16_t* in, int block, int width, int height, int first, int last,
+                   const Points& to) const;
+    void run_tiles(const Int8Result& result, const Points& a, size_t panel, int first, int last,
                    int width, int height, int32_t* sums) const;
 
     const Int8Kernels* kernels_ = nullptr;
