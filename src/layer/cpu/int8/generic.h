@@ -167,7 +167,7 @@ QUOLL_INLINE s::veci<N> round_affine(s::vecf<N> x, int zero) {
     using V = s::vecf<N>;
     const V finite = select(x == x, x, V::zero());
     const V low = V::set((float)(-128 - zero)), high = V::set((float)(127 - zero));
-    return to_int(min(high, max(low, finite))) + s::veci<N>::set(zero);
+    return s::whole_byte<true>(min(high, max(low, finite))) + s::veci<N>::set(zero);
 }
 
 // f(std::integral_constant<size_t, N>(), i) for steps of a register, then for single values.
@@ -199,7 +199,7 @@ QUOLL_INLINE s::vecf<N> affine_value(const int8_t* p, s::veci<N> zero, s::vecf<N
 void to_affine(const float* in, size_t n, float scale, int zero, int8_t* out) {
     for_steps(n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
         using V = s::vecf<decltype(lanes)::value>;
-        s::store_s8(round_affine(V::load(in + i) / V::set(scale), zero), out + i);
+        s::store_low_bytes(round_affine(V::load(in + i) / V::set(scale), zero), out + i);
     });
 }
 
@@ -210,7 +210,8 @@ void from_affine(const int8_t* in, size_t n, float scale, int zero, float* out) 
     });
 }
 
-void affine(const Int8Affine& t) {
+void affine(const Int8Affine& task) {
+    const Int8Affine t = task;  // which stores of bytes cannot change
     for_steps(t.n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
         constexpr size_t N = decltype(lanes)::value;
         using V = s::vecf<N>;
@@ -221,7 +222,7 @@ void affine(const Int8Affine& t) {
             x = t.multiply ? x * y : x + y;
         }
         x = min(V::set(t.high), max(V::set(t.low), x));
-        s::store_s8(round_affine(x * V::set(t.top_scale), t.top_zero), t.out + i);
+        s::store_low_bytes(round_affine(x * V::set(t.top_scale), t.top_zero), t.out + i);
     });
 }
 
