@@ -3,6 +3,7 @@
 //
 //   bench_worker PARAM BIN INPUT [run options]
 //   bench_worker MODEL.onnx --input NAME=FILE.npy ... [run options]
+//   bench_worker (PARAM BIN | MODEL.onnx) --load-only
 //
 // INPUT: f32 values of the net's only input, in the order of its axes. After loading and one run it
 // writes a line of JSON: load_ms, first_ms, base_mib (resident before loading), version. Then a
@@ -11,7 +12,7 @@
 // last answer as f32 values in FILE, and its shape; `outputs FOLDER` -> the last answers as 0.npy,
 // 1.npy, ... in FOLDER, and their number; `memory` -> peak_mib since the start, mallocs: calls of
 // the system's allocator in one more run; `profile N` -> type, name and best of N times of each
-// layer.
+// layer. --load-only: load_ms and load_cpu_ms (of all threads), then the end.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,7 @@ double cpu_ms() {
 struct Source {
     std::string model, bin, input;  // an ONNX model has neither bin nor input
     InputArguments inputs;
+    bool load_only = false;
 };
 
 class Worker {
@@ -138,8 +140,13 @@ int Worker::load(const Source& source, const RunOptions& run, std::string* why) 
     if (run.apply(&net_, why)) return -1;
     reset_peak_memory();
     const double base = resident_memory(), begin = now_ms();
+    const double cpu_begin = cpu_ms();
     if (load_net(source)) return -1;
     const double load = now_ms() - begin;
+    if (source.load_only) {
+        std::cout << json{{"load_ms", load}, {"load_cpu_ms", cpu_ms() - cpu_begin}} << std::endl;
+        return 0;
+    }
     if (run.check(net_, why) || read_inputs(source, why)) return -1;
     why->clear();
     answers_ = answers();
@@ -212,7 +219,10 @@ json Worker::command(const std::string& line) {
     if (line.compare(0, 8, "outputs ") == 0) return write_outputs(line.substr(8));
     if (line.compare(0, 8, "profile ") == 0) return profile(std::max(atoi(line.c_str() + 8), 1));
     const int count = line.compare(0, 4, "run ") == 0 ? atoi(line.c_str() + 4) : 0;
-    if (count < 1) return {{"error", "'" + line + "': expected run N, output FILE, outputs FOLDER, profile N or memory"}};
+    if (count < 1)
+        return {
+            {"error",
+             "'" + line + "': expected run N, output FILE, outputs FOLDER, profile N or memory"}};
     json times = json::array(), cpu = json::array();
     for (int i = 0; i < count; i++) {
         const double begin = cpu_ms();
@@ -233,6 +243,8 @@ int main(int argc, char** argv) {
     command_line.option("MODEL", source.model, "PARAM, or an ONNX model").required();
     command_line.option("BIN", source.bin);
     command_line.option("INPUT", source.input, "f32 values of the input");
+    command_line.flag("--load-only", source.load_only,
+                      "write the time that loading takes, run nothing");
     source.inputs.add_arrays_to(&command_line);
     run.add_to(&command_line);
     int exit_code = 0;
@@ -244,6 +256,7 @@ int main(int argc, char** argv) {
         std::cout << json{{"error", why}} << std::endl;
         return log.fail("bench_worker", why);
     }
+    if (source.load_only) return 0;
     for (std::string line; std::getline(std::cin, line);)
         std::cout << worker.command(line) << std::endl;
     return 0;

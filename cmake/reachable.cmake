@@ -55,7 +55,7 @@ endfunction()
 function(quoll_check_without_int8)
     foreach(file IN LISTS ARGN)
         file(STRINGS ${file} includes REGEX "^#include \"layer/cpu/(int8|recurrent)/")
-        list(FILTER includes EXCLUDE REGEX "/int8_(conv|depthwise|matrix).h\"")
+        list(FILTER includes EXCLUDE REGEX "/int8_(conv|depthwise|matrix|sums).h\"")
         if(includes OR file MATCHES "/int8/")
             message(FATAL_ERROR "QUOLL_INT8=OFF: ${file} needs int8 kernels: build without its operator, or with its reference "
                 "(WITH_LAYER_<type>, QUOLL_LAYERS, QUOLL_REFERENCE_LAYERS)")

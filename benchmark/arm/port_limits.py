@@ -3,6 +3,7 @@
 
     port_limits.py                      a table in Markdown, as in docs/speed-arm.md
     port_limits.py --cpu cortex-a76 'gemm_f32_5x16_neon'
+    port_limits.py --sve --mca llvm-mca-16      kernels on SVE, on processors that have it
 
 A loop is what lies between a backward branch of a function and its target, if it has multiply-adds; the limit is what the same
 processor needs for those multiply-adds with nothing between them. llvm-mca knows no caches: loads come from the first level.
@@ -17,15 +18,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CPUS = ('cortex-a53', 'cortex-a55', 'cortex-a57', 'cortex-a72', 'neoverse-n1', 'apple-a14')
 KERNELS = ('gemm_f32_5x16_neon', 'gemm_f32_4x16_neon', 'gemm_f32_5x8_neon', 'gemm_f16_5x32_asimdhp', 'gemm_bf16_8x8_bf16',
            'gemm_planar_f32_8x12_neon', 'gemm_planar_f16_8x24_asimdhp', 'dwconv_planes_f32_neon', 'gemm_s8_8x8_i8mm',
-           'gemm_s8_8x8_asimddp', 'gemm_s16_8x8_neon')
-MULTIPLY = re.compile(r'^(fmla|bfmmla|sdot|udot|smmla|smlal2?)\b')
+           'gemm_s8_8x8_asimddp', 'gemm_s8_4x8_neon', 'gemm_s16_8x8_neon')
+SVE_CPUS = ('neoverse-v1', 'a64fx')  # vectors of 256 and of 512 bits
+SVE_KERNELS = ('gemm_f32_5x4v_sve', 'gemm_f16f16_5x4v_sve', 'gemm_planar_f16_8x3v_sve', 'gemm_s8_8x4v_svei8mm')
+MULTIPLY = re.compile(r'^(fmla|bfmmla|sdot|udot|smmla|smull2?|smlal2?)\b')
 ITERATIONS = 200
 
 
 def instructions(kernel, compiler):
     """[(address, text)] of a kernel's function."""
     with tempfile.NamedTemporaryFile(suffix='.o') as object_file:
-        subprocess.run([compiler, '-march=armv8.6-a+fp16', '-I', ROOT / 'src', '-c', ROOT / f'src/layer/arm/{kernel}.S', '-o',
+        subprocess.run([compiler, '-march=armv8.6-a+fp16+sve', '-I', ROOT / 'src', '-c', ROOT / f'src/layer/arm/{kernel}.S', '-o',
                         object_file.name], check=True)
         text = subprocess.run([compiler.replace('g++', 'objdump'), '-d', '--no-show-raw-insn', object_file.name],
                               check=True, capture_output=True, text=True).stdout
@@ -50,30 +53,37 @@ def loops(code):
     return found
 
 
-def cycles(lines, cpu):
+def cycles(lines, cpu, mca):
+    """Of an iteration; None where the model of the processor lacks one of the instructions."""
     source = '\n'.join(lines) + '\n'
-    features = ['-mattr=+fullfp16,+dotprod,+i8mm,+bf16']
-    out = subprocess.run(['llvm-mca', '-mtriple=aarch64', f'-mcpu={cpu}', f'-iterations={ITERATIONS}', *features],
-                         input=source, capture_output=True, text=True, check=True).stdout
+    features = ['-mattr=+fullfp16,+dotprod,+i8mm,+bf16,+sve']
+    out = subprocess.run([mca, '-mtriple=aarch64', f'-mcpu={cpu}', f'-iterations={ITERATIONS}', *features],
+                         input=source, capture_output=True, text=True)
+    if 'unsupported instruction' in out.stderr:
+        return None
+    out.check_returncode()
+    out = out.stdout
     return int(re.search(r'Total Cycles:\s+(\d+)', out).group(1)) / ITERATIONS
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('kernels', nargs='*', default=KERNELS)
-    parser.add_argument('--cpu', default=','.join(CPUS))
+    parser.add_argument('kernels', nargs='*')
+    parser.add_argument('--cpu')
+    parser.add_argument('--sve', action='store_true', help='kernels on SVE')
+    parser.add_argument('--mca', default='llvm-mca', help='16 is the first that knows neoverse-v1')
     parser.add_argument('--compiler', default='aarch64-linux-gnu-g++')
     args = parser.parse_args()
-    cpus = args.cpu.split(',')
+    cpus = args.cpu.split(',') if args.cpu else SVE_CPUS if args.sve else CPUS
     print('| kernel, loop | instructions | multiply-adds |' + ''.join(f' {cpu} |' for cpu in cpus))
     print('|---|---|---|' + '---|' * len(cpus))
-    for kernel in args.kernels or KERNELS:
+    for kernel in args.kernels or (SVE_KERNELS if args.sve else KERNELS):
         for number, body in enumerate(loops(instructions(kernel, args.compiler))):
             products = [line for line in body if MULTIPLY.match(line)]
             cells = []
             for cpu in cpus:
-                whole, limit = cycles(body, cpu), cycles(products, cpu)
-                cells.append(f' {whole:.0f}/{limit:.0f} ({limit / whole:.0%}) |')
+                whole, limit = cycles(body, cpu, args.mca), cycles(products, cpu, args.mca)
+                cells.append(f' {whole:.0f}/{limit:.0f} ({limit / whole:.0%}) |' if whole else ' |')
             print(f'| {kernel}, {number + 1} | {len(body) + 1} | {len(products)} |' + ''.join(cells))
 
 

@@ -34,11 +34,11 @@ public:
     virtual ~ModelBin();
     // The next weight as a 1-D Mat of w scalars. type 0: the 4-byte tag before the data says what
     // it is (0: f32; 0x01306B47: half floats, widened to f32; 0x36314642: bfloat16, widened, which
-    // ncnn does not know; 0x000D4B38: int8, an s8 Mat; 0x38534F52 and 0x38534C43: int8 with scales
-    // of rows and of columns, widened, which ncnn does not know; any other: a 256-entry table of
-    // floats and one index byte a scalar). type 1: f32 without tag; 2: half floats without tag; 3:
-    // int8 without tag. Data is padded to 4 bytes. Empty, with a message in the log, when the
-    // source ends early or memory runs out. This class itself has no weights.
+    // ncnn does not know; 0x000D4B38: int8, an s8 Mat; 0x38534F52, 0x38534C43, 0x38534652: int8
+    // with scales of rows, of columns, or scales and zero points of rows, widened, which ncnn does
+    // not know; any other: a table of 256 floats and one index byte a scalar). type 1: f32 without
+    // tag; 2: half floats without tag; 3: int8 without tag. Data is padded to 4 bytes. Empty, with
+    // a message in the log, when the source ends early or memory runs out. Here: no weights.
     virtual Mat load(int w, int type) const;
     // The same, with more axes.
     virtual Mat load(int w, int h, int type) const;

@@ -12,6 +12,7 @@
 #include "layer/tensor/concat.h"
 #include "layer/tensor/reshape.h"
 #include "layer/tensor/tensorshape.h"
+#include "runtime/turned_weight.h"
 
 namespace quoll {
 
@@ -144,6 +145,8 @@ bool affine_of_layer(const LayerGraph& graph, int index, int from, Channels chan
 
 // The weights may lie in the user's memory, or be another layer's, too: then they are copied.
 int apply_to_weights(const FusionTarget& w, const Affine& f) {
+    if (w.axes == 0 && WeightByInputs::is(*w.weight))
+        *w.weight = WeightByInputs(*w.weight).turned();
     const bool alone = w.weight->refcount && *w.weight->refcount == 1;
     const Mat from = *w.weight;
     Mat weight = from, bias(w.num_output);

@@ -142,7 +142,8 @@ public:
     // Loads a Net (whose options and custom layers are set) with params and weights; the Net keeps
     // nothing of this Model.
     int make_net(Net* net) const;
-    // The same without a copy of the weights: the Model is empty afterwards.
+    // The same without a copy of the weights: the Model is empty afterwards. What a weight of
+    // kTagByInputs refers to has to stay until then.
     int move_to_net(Net* net);
 
     // Index of the layer that makes a blob, -1 if none does; those that read it, in file order.

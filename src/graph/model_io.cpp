@@ -122,7 +122,7 @@ public:
         int number = 0;
         if (bytes >= kLeastShared) {
             const auto known =
-                seen_.emplace(Key(m.data, bytes, (int)m.dtype, (int)kind), count_ + 1);
+                seen_.emplace(Key(m.data, bytes, (int)m.dtype, (int)kind, stored->tag), count_ + 1);
             if (!known.second) number = known.first->second;
         }
         count_ += number == 0;
@@ -130,7 +130,7 @@ public:
     }
 
 private:
-    typedef std::tuple<const void*, size_t, int, int> Key;
+    typedef std::tuple<const void*, size_t, int, int, unsigned> Key;
     const ModelLayer* layer_ = nullptr;
     std::map<Key, int> seen_;
     int count_ = 0;

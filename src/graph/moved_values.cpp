@@ -101,8 +101,9 @@ std::unique_ptr<Layer> pixel_convolution(const InnerProduct& s, const LayerMaker
     conv->weight_data_size = s.weight_data_size;
     conv->activation_type = s.activation_type;
     conv->activation_params = s.activation_params;
-    conv->weight_data = s.weight_data;
+    conv->weight_data = s.weight_by_outputs();
     conv->bias_data = s.bias_data;
+    if (conv->weight_data.empty()) return nullptr;
     return with;
 }
 

@@ -7,6 +7,7 @@
 #include "quoll/datareader.h"
 #include "quoll/datawriter.h"
 #include "quoll/log.h"
+#include "runtime/weight_tags.h"
 
 namespace quoll {
 
@@ -43,6 +44,10 @@ public:
             return Mat();
         }
         StoredWeight* const stored = weights_[next_++];
+        // InnerProduct takes it as it lies; its memory stays until everything is packed.
+        if (!copy_ && stored->tag == kTagByInputs &&
+            stored->data.logical_shape().total() == (size_t)w)
+            return take(stored);
         Mat m = stored->widened();
         if (m.logical_shape().total() != (size_t)w) {
             QUOLL_LOGE("[Model] a weight needs %d values, got %zu", w, m.logical_shape().total());
@@ -50,11 +55,17 @@ public:
         }
         // Memory that somebody else owns may go before the Net does.
         if (m.data == stored->data.data && (copy_ || !m.refcount)) m = m.clone();
-        if (!copy_) *stored = StoredWeight();
+        if (!copy_) take(stored);
         return m.reshape(w);
     }
 
 private:
+    static Mat take(StoredWeight* stored) {
+        const Mat m = stored->data;
+        *stored = StoredWeight();
+        return m;
+    }
+
     const std::vector<StoredWeight*>& weights_;
     const bool copy_;
     mutable size_t next_ = 0;

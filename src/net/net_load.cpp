@@ -368,7 +368,7 @@ int Net::Private::prepare_backend(Backend& backend, const Option& opt) {
 // Tells inner products that read the same weights, as steps of an unrolled loop do, of the first of
 // them; or, without `tell`, makes them forget it.
 void Net::Private::match_weights(bool tell) {
-    typedef std::tuple<const void*, const void*, int, int, int> Key;
+    typedef std::tuple<const void*, const void*, int, int, int, int> Key;
     std::map<Key, const InnerProduct*> firsts;
     for (size_t i = 0; i < layers.size(); i++) {
         InnerProduct* const p = as<InnerProduct>(layers[i]);
@@ -376,7 +376,7 @@ void Net::Private::match_weights(bool tell) {
         p->same_weights = nullptr;
         if (!tell || is_folded(*p) || is_off_host((int)i) || p->weight_data.empty()) continue;
         const Key key(p->weight_data.data, p->bias_data.data, p->num_output, p->weight_data_size,
-                      p->featmask);
+                      p->weight_data.dims, p->featmask);
         const auto found = firsts.emplace(key, p);
         if (!found.second) p->same_weights = found.first->second;
     }

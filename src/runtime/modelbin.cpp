@@ -9,21 +9,13 @@
 #include "quoll/datawriter.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
+#include "runtime/turned_weight.h"
+#include "runtime/weight_tags.h"
 
 namespace quoll {
 
 namespace {
 
-enum : unsigned {
-    kTagFloat32 = 0,
-    kTagFloat16 = 0x01306B47,
-    kTagInt8 = 0x000D4B38,
-    kTagScaledFloat32 = 0x0002C056,  // f32 whose scales ride along elsewhere
-    kTagBFloat16 = 0x36314642,       // "BF16"; ncnn has none and would take it for a table
-    kTagInt8Rows = 0x38534F52,  // int8 and scales, which ncnn has not: value i * scale[i / length]
-    kTagInt8Columns = 0x38534C43,  // value i * scale[i % scales]
-    kTagTable = 1,                 // any other means a table; this is what new ones get
-};
 const int kTableSize = 256;
 
 // A source of unknown length may announce any count: read it in steps, so that memory grows only
@@ -110,7 +102,11 @@ Mat ModelBinFromDataReader::load_values(size_t count, DType dtype) const {
     return m;
 }
 
-static bool has_scales(unsigned tag) { return tag == kTagInt8Rows || tag == kTagInt8Columns; }
+// Values in the table for each scale; 0 if the tag's weights have none.
+static int values_for_scale(unsigned tag) {
+    if (tag == kTagInt8Affine) return 2;
+    return tag == kTagInt8Rows || tag == kTagInt8Columns ? 1 : 0;
+}
 
 StoredWeight ModelBinFromDataReader::load_stored(int w) const {
     StoredWeight stored;
@@ -126,12 +122,12 @@ StoredWeight ModelBinFromDataReader::load_stored(int w) const {
         stored.data = load_values(w, DType::bf16);
     } else if (stored.tag == kTagInt8) {
         stored.data = load_values(w, DType::s8);
-    } else if (has_scales(stored.tag)) {
+    } else if (const int each = values_for_scale(stored.tag)) {
         int scales = 0;
-        if (dr_.read(&scales, 4) != 4 || scales < 1 || w % scales != 0)
+        if (dr_.read(&scales, 4) != 4 || scales < 1 || scales > INT_MAX / each || w % scales != 0)
             QUOLL_LOGE("[ModelBin] %d scales for a weight of %d values", scales, w);
         else
-            stored.table = load_values(scales, DType::f32);
+            stored.table = load_values((size_t)scales * each, DType::f32);
         if (!stored.table.empty()) stored.data = load_values(w, DType::s8);
     } else {
         stored.table = load_values(kTableSize, DType::f32);
@@ -162,13 +158,18 @@ StoredWeight::StoredWeight(const Mat& values) : data(values), tag(0) {
     if (values.dtype == DType::u8) tag = kTagTable;
 }
 
-static void scale_int8(const signed char* values, int count, const Mat& scales, bool columns,
-                       Mat* m) {
-    const int length = columns ? scales.w : count / scales.w;
-    const float* const s = scales;
-    for (int begin = 0, row = 0; begin < count && !m->empty(); begin += length, row++)
+static void scale_int8(const StoredWeight& from, const Mat& flat, Mat* m) {
+    const bool columns = from.tag == kTagInt8Columns;
+    const int scales = from.table.w / values_for_scale(from.tag), count = flat.w;
+    const int length = columns ? scales : count / scales;
+    const signed char* const values = (const signed char*)flat.data;
+    const float* const s = from.table;
+    const float* const zeros = from.tag == kTagInt8Affine ? s + scales : nullptr;
+    for (int begin = 0, row = 0; begin < count && !m->empty(); begin += length, row++) {
+        const float zero = zeros ? zeros[row] : 0.f;
         for (int i = 0; i < length; i++)
-            (*m)[begin + i] = (float)values[begin + i] * s[columns ? i : row];
+            (*m)[begin + i] = ((float)values[begin + i] - zero) * s[columns ? i : row];
+    }
 }
 
 StoredWeight StoredWeight::int8(const Mat& values, const Mat& scales, bool columns) {
@@ -179,7 +180,8 @@ StoredWeight StoredWeight::int8(const Mat& values, const Mat& scales, bool colum
 }
 
 Mat StoredWeight::widened() const {
-    const bool scaled = data.dtype == DType::s8 && !table.empty();
+    if (tag == kTagByInputs) return WeightByInputs(data).turned();
+    const bool scaled = data.dtype == DType::s8 && !table.empty() && values_for_scale(tag) != 0;
     if (data.empty() || data.dtype == DType::f32 || (data.dtype == DType::s8 && !scaled))
         return data;
     const Mat flat = data.reshape((int)data.logical_shape().total());
@@ -192,7 +194,7 @@ Mat StoredWeight::widened() const {
     }
     m.create(flat.w);
     if (scaled) {
-        scale_int8((const signed char*)flat.data, flat.w, table, tag == kTagInt8Columns, &m);
+        scale_int8(*this, flat, &m);
         return m;
     }
     for (int i = 0; i < flat.w && !m.empty(); i++)
@@ -201,8 +203,10 @@ Mat StoredWeight::widened() const {
 }
 
 int StoredWeight::save(const DataWriter& dw, bool tagged) const {
+    if (tag == kTagByInputs) return StoredWeight(widened()).save(dw, tagged);
     const Mat flat = data.dims == 1 ? data : data.reshape((int)data.logical_shape().total());
     const bool indexes = data.dtype == DType::u8;
+    const int each = values_for_scale(tag), scales = each ? table.w / each : 0;
     if (flat.empty() || flat.elempack != 1) {
         QUOLL_LOGE("[ModelBin] save: a weight of %zu values with elempack %d",
                    data.logical_shape().total(), data.elempack);
@@ -211,8 +215,8 @@ int StoredWeight::save(const DataWriter& dw, bool tagged) const {
     if (data.dtype == DType::s32 ||
         (!tagged && data.dtype != DType::f32 && data.dtype != DType::s8) ||
         (indexes && (table.w != kTableSize || table.dtype != DType::f32)) ||
-        (has_scales(tag) && (!tagged || data.dtype != DType::s8 || table.dtype != DType::f32 ||
-                             table.w < 1 || flat.w % table.w != 0))) {
+        (each && (!tagged || data.dtype != DType::s8 || table.dtype != DType::f32 || scales < 1 ||
+                  table.w % each != 0 || flat.w % scales != 0))) {
         QUOLL_LOGE("[ModelBin] save: expected %s, got %s with a table of %d values",
                    tagged ? "f32, f16, bf16, s8 or u8 with a table of 256" : "f32 or s8",
                    dtype_name(data.dtype), table.empty() ? 0 : table.w);
@@ -220,12 +224,11 @@ int StoredWeight::save(const DataWriter& dw, bool tagged) const {
     }
     const unsigned char padding[4] = {0, 0, 0, 0};
     const size_t bytes = flat.w * flat.elemsize, gap = align_size(bytes, 4) - bytes;
-    const bool written =
-        (!tagged || dw.write(&tag, 4) == 4) &&
-        (!has_scales(tag) ||
-         (dw.write(&table.w, 4) == 4 && dw.write(table.data, 4u * table.w) == 4u * table.w)) &&
-        (!indexes || dw.write(table.data, kTableSize * 4) == kTableSize * 4) &&
-        dw.write(flat.data, bytes) == bytes && dw.write(padding, gap) == gap;
+    const bool written = (!tagged || dw.write(&tag, 4) == 4) &&
+                         (!each || (dw.write(&scales, 4) == 4 &&
+                                    dw.write(table.data, 4u * table.w) == 4u * table.w)) &&
+                         (!indexes || dw.write(table.data, kTableSize * 4) == kTableSize * 4) &&
+                         dw.write(flat.data, bytes) == bytes && dw.write(padding, gap) == gap;
     if (written) return kOk;
     QUOLL_LOGE("[ModelBin] save: %zu bytes could not be written", bytes);
     return kError;

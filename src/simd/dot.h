@@ -34,7 +34,13 @@ QUOLL_INLINE veci<N> dot_s16(veci<N> sum, veci<N> a, veci<N> b) {
     if constexpr (N > native_lanes<int32_t>()) {
         return {dot_s16(sum.lo, a.lo, b.lo), dot_s16(sum.hi, a.hi, b.hi)};
     } else {
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+#if defined(__AVX512VNNI__)
+        __asm__("vpdpwssd %2, %1, %0" : "+v"(sum.v.raw) : "v"(a.v.raw), "v"(b.v.raw));
+        return sum;
+#elif defined(__AVXVNNI__)
+        __asm__("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sum.v.raw) : "x"(a.v.raw), "x"(b.v.raw));
+        return sum;
+#elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
         // As assembly: gcc 12 keeps the sums of tiles in memory too when they go through vectors of
         // other types.
         auto product = a.v.raw;

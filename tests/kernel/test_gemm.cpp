@@ -57,7 +57,7 @@ struct Half {
 // Pairs of half floats in the place of floats, with room for them at the ends of guarded memory.
 class Halves {
 public:
-    Halves(size_t count, bool at_end) : memory_((count + 1) / 2, at_end) {}
+    Halves(size_t count, bool at_end = true) : memory_((count + 1) / 2, at_end) {}
     uint16_t& operator[](size_t i) { return ((uint16_t*)memory_.data())[i]; }
     double at(size_t i) { return float16_to_float32((*this)[i]); }
     void fill() {
@@ -202,6 +202,18 @@ TEST(Gemm, tiles_of_half_floats) {
     }
 }
 
+bool is_of_pairs(const KernelRow& row) {
+    return row.slot == KernelSlot::f16_gemm_tile || row.slot == KernelSlot::sve_f16_gemm_tile;
+}
+
+GemmTileKernel short_tile_of_pairs(size_t rows, size_t columns) {
+    for (const KernelRow& row : kernel_rows())
+        if (row.slot == KernelSlot::f16_gemm_tile && (size_t)row.rows == rows &&
+            (size_t)row.columns == columns)
+            return row.tile;
+    return nullptr;
+}
+
 struct PairLayout {
     size_t num_blocks, block_k;
     ptrdiff_t a_row, block_step;  // pairs
@@ -260,16 +272,15 @@ const PairLayout kPairLayouts[] = {
     {1, 4, 4, 0, false, false, -INFINITY, INFINITY},  // one block
     {5, 4, 4, 70, true, false, 0.f, INFINITY},        // neighbouring pixels, relu
     {6, 4, 4, 61, false, true, -.5f, .5f},
-    {3, 4, 8, 140, true, true, -1.f, 6.f},             // and every other one
-    {2, 4, 0, 16, true, false, 0.f, 6.f},              // one row for all
+    {3, 4, 8, 140, true, true, -1.f, 6.f},              // and every other one
+    {2, 4, 0, 16, true, false, 0.f, 6.f},               // one row for all
     {1, 24, 24, 0, false, false, -INFINITY, INFINITY},  // row-major
     {3, 12, 13, 100, true, true, -INFINITY, 1.f},
 };
 
 TEST(Gemm, tiles_of_pairs_of_half_floats) {
     for (const KernelRow& row : kernel_rows()) {
-        if (row.slot != KernelSlot::f16_gemm_tile || !host_cpu_features().has_all(row.features))
-            continue;
+        if (!is_of_pairs(row) || !host_cpu_features().has_all(row.features)) continue;
         for (const PairLayout& layout : kPairLayouts)
             for (bool at_end : {true, false}) {
                 SCOPED_TRACE(std::string(row.name) + " layout " +
@@ -277,6 +288,41 @@ TEST(Gemm, tiles_of_pairs_of_half_floats) {
                 check_pairs(row.tile, row.rows, row.columns, layout, at_end);
                 if (HasFatalFailure()) return;
             }
+    }
+}
+
+// Sums of half floats have one order: those of long vectors are the same bits as those of short
+// ones.
+TEST(Gemm, long_vectors_of_half_floats_are_short_ones) {
+    const size_t most = 32, k = 8;  // columns of a short tile, pairs
+    for (const KernelRow& row : kernel_rows()) {
+        if (row.slot != KernelSlot::sve_f16_gemm_tile || !host_cpu_features().has_all(row.features))
+            continue;
+        SCOPED_TRACE(row.name);
+        const size_t columns = row.columns, rows = row.rows;
+        Halves a(2 * rows * k), b(2 * k * columns), init(columns), got(rows * columns),
+            want(rows * columns);
+        a.fill(), b.fill(), init.fill();
+        const GemmBlock block = {0, 0};
+        GemmTile tile = {};
+        tile.a = a.floats(), tile.a_row = k, tile.a_k = 1;
+        tile.blocks = &block, tile.num_blocks = 1, tile.block_k = k;
+        tile.b = b.floats(), tile.init = init.floats(), tile.c = got.floats();
+        tile.init_vector = tile.c_vector = 4, tile.c_row = columns / 2;
+        tile.low = -.7f, tile.high = 1.f;
+        row.tile(tile);
+        for (size_t n0 = 0, width; n0 < columns; n0 += width) {
+            width = std::min(most, columns - n0);
+            Halves part(2 * k * width);
+            for (size_t i = 0; i < 2 * k; i++)
+                for (size_t n = 0; n < width; n++) part[i * width + n] = b[i * columns + n0 + n];
+            tile.b = part.floats();
+            tile.init = init.floats() + n0 / 2, tile.c = want.floats() + n0 / 2;
+            const GemmTileKernel kernel = short_tile_of_pairs(rows, width);
+            ASSERT_TRUE(kernel);
+            kernel(tile);
+        }
+        for (size_t i = 0; i < got.size(); i++) ASSERT_EQ(got[i], want[i]) << i;
     }
 }
 
@@ -540,12 +586,13 @@ TEST(Gemm, regular_blocks) {
         SCOPED_TRACE(row.name);
         for (size_t blocks = 1; blocks <= 7; blocks++)
             for (int kind = 0; kind < 8; kind++) {
-                const bool pairs = row.slot == KernelSlot::f16_gemm_tile;
-                const auto check = pairs                                     ? &check_regular_pairs
-                                   : row.slot == KernelSlot::half_gemm_tile ? &check_regular<Half>
-                                                                            : &check_regular<Single>;
-                check(row.tile, lanes, row.columns / (pairs ? 8 : lanes), row.rows, kind & 1, kind & 2, blocks,
-                      kind & 4);
+                const bool pairs = is_of_pairs(row);
+                const auto check = pairs ? &check_regular_pairs
+                                   : row.slot == KernelSlot::half_gemm_tile
+                                       ? &check_regular<Half>
+                                       : &check_regular<Single>;
+                check(row.tile, lanes, row.columns / (pairs ? 8 : lanes), row.rows, kind & 1,
+                      kind & 2, blocks, kind & 4);
                 if (HasFatalFailure()) return;
             }
     }

@@ -52,13 +52,9 @@ struct Case {
     bool at_end;
 };
 
-// Kernels of T make so many pixels at once.
 template <class T>
-constexpr size_t kPixels = sizeof(T) == 2 ? kPlanarHalfPixels : kPlanarPixels;
-
-template <class T>
-void check_kernel(GemmPlanarKernel kernel, size_t columns, const Case& t) {
-    const size_t pixels = kPixels<T>, in_step = pixels + t.in_gap, b_step = columns + t.b_gap;
+void check_kernel(GemmPlanarKernel kernel, size_t pixels, size_t columns, const Case& t) {
+    const size_t in_step = pixels + t.in_gap, b_step = columns + t.b_gap;
     const size_t out_step = pixels + t.out_gap;
     Guarded<T> in((t.k - 1) * in_step + pixels, t.at_end);
     Guarded<T> b((t.k - 1) * b_step + columns, t.at_end), bias(columns, t.at_end);
@@ -82,44 +78,50 @@ void check_kernel(GemmPlanarKernel kernel, size_t columns, const Case& t) {
     }
 }
 
-// f(kernel, its columns, a value of its type)
+// f(kernel, its pixels, its columns, a value of its type)
 template <class F>
 void for_kernels(F f) {
     for (const KernelRow& row : kernel_rows()) {
-        const bool half = row.slot == KernelSlot::f16_gemm_planar;
+        const bool wide = row.slot == KernelSlot::sve_f16_gemm_planar;
+        const bool half = row.slot == KernelSlot::f16_gemm_planar || wide;
         if ((row.slot != KernelSlot::gemm_planar && !half) ||
             !host_cpu_features().has_all(row.features))
             continue;
         SCOPED_TRACE(row.name);
-        ASSERT_EQ(row.rows, half ? kPlanarHalfPixels : kPlanarPixels);
+        const size_t pixels = row.rows;
+        ASSERT_EQ(pixels, wide   ? (size_t)kPlanarHalfPixels * sve_lanes() / 4
+                          : half ? (size_t)kPlanarHalfPixels
+                                 : (size_t)kPlanarPixels);
         if (half)
-            f((GemmPlanarKernel)row.part, (size_t)row.columns, uint16_t());
+            f((GemmPlanarKernel)row.part, pixels, (size_t)row.columns, uint16_t());
         else
-            f((GemmPlanarKernel)row.part, (size_t)row.columns, float());
+            f((GemmPlanarKernel)row.part, pixels, (size_t)row.columns, float());
     }
 }
 
 TEST(GemmPlanar, kernels) {
-    for_kernels([](GemmPlanarKernel kernel, size_t columns, auto type) {
+    for_kernels([](GemmPlanarKernel kernel, size_t pixels, size_t columns, auto type) {
         using T = decltype(type);
         for (size_t k : {1, 2, 3, 4, 5, 7, 8, 58, 131})
             for (size_t used = 1; used <= columns; used++)
                 for (bool at_end : {false, true}) {
                     const size_t gap = k * used % 5;
-                    check_kernel<T>(kernel, columns,
+                    check_kernel<T>(kernel, pixels, columns,
                                     {k, used, gap, 4, 3, -INFINITY, INFINITY, at_end});
-                    check_kernel<T>(kernel, columns, {k, used, 0, 0, gap, 0.f, INFINITY, at_end});
-                    check_kernel<T>(kernel, columns, {k, used, 1, 8, 0, -.5f, .75f, at_end});
-                    check_kernel<T>(kernel, columns, {k, used, 2, 0, 0, -INFINITY, .25f, at_end});
+                    check_kernel<T>(kernel, pixels, columns,
+                                    {k, used, 0, 0, gap, 0.f, INFINITY, at_end});
+                    check_kernel<T>(kernel, pixels, columns,
+                                    {k, used, 1, 8, 0, -.5f, .75f, at_end});
+                    check_kernel<T>(kernel, pixels, columns,
+                                    {k, used, 2, 0, 0, -INFINITY, .25f, at_end});
                     if (::testing::Test::HasFatalFailure()) return;
                 }
     });
 }
 
 TEST(GemmPlanar, nan_and_infinity_reach_the_result) {
-    for_kernels([](GemmPlanarKernel kernel, size_t columns, auto type) {
+    for_kernels([](GemmPlanarKernel kernel, size_t pixels, size_t columns, auto type) {
         using T = decltype(type);
-        const size_t pixels = kPixels<T>;
         T one, zero, odd;
         set(one, 1.f), set(zero, 0.f);
         for (float special : {NAN, INFINITY}) {
@@ -143,12 +145,12 @@ TEST(GemmPlanar, nan_and_infinity_reach_the_result) {
 #if defined(__aarch64__)
 // What a call must leave as it was (AAPCS64, 6.1): the lower halves of v8 to v15.
 TEST(GemmPlanar, kernels_keep_registers) {
-    for_kernels([](GemmPlanarKernel kernel, size_t columns, auto) {
-        std::vector<float> in(5 * kPlanarPixels, 1.f), b(5 * columns, 1.f), bias(columns, 1.f);
-        std::vector<float> out(columns * kPlanarPixels);
-        const GemmPlanarTile tile = {in.data(), kPlanarPixels, 5,          b.data(),
-                                     columns,   bias.data(),   out.data(), kPlanarPixels,
-                                     columns,   0.f,           1.f};
+    for_kernels([](GemmPlanarKernel kernel, size_t pixels, size_t columns, auto) {
+        std::vector<float> in(5 * pixels, 1.f), b(5 * columns, 1.f), bias(columns, 1.f);
+        std::vector<float> out(columns * pixels);
+        const GemmPlanarTile tile = {
+            in.data(),  (ptrdiff_t)pixels, 5,       b.data(), columns, bias.data(),
+            out.data(), (ptrdiff_t)pixels, columns, 0.f,      1.f};
         double after[8];
         register const GemmPlanarTile* argument __asm__("x0") = &tile;
         register GemmPlanarKernel called __asm__("x1") = kernel;
@@ -263,7 +265,8 @@ TEST(GemmPlanar, products) {
                 if (has_planar(*host.gemm))
                     check_product<float>(*host.gemm, *host.gemm, pixels, in_c, out_c);
                 if (host.f16 && has_planar(*host.f16->gemm))
-                    check_product<uint16_t>(*host.f16->gemm, *host.half->gemm, pixels, in_c, out_c);
+                    check_product<uint16_t>(*host.f16->gemm, *host.f16->half->gemm, pixels, in_c,
+                                            out_c);
                 if (HasFatalFailure()) return;
             }
 }

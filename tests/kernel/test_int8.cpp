@@ -36,6 +36,7 @@ void for_all(F f) {
     for (Isa isa : available_isas()) {
         check(*kernel_set(isa).int8);
         if (kernel_set(isa).int8->bytes) check(*kernel_set(isa).int8->bytes);
+        if (kernel_set(isa).int8->s16) check(*kernel_set(isa).int8->s16);
     }
     check(*host_kernel_set().int8);
     if (host_kernel_set().int8_pairs) check(*host_kernel_set().int8_pairs);
@@ -61,6 +62,7 @@ int value() { return uniform(0, 1) ? (uniform(0, 1) ? 127 : -128) : uniform(-128
 // a_pair: as of Int8Tile.
 void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vectors, size_t rows,
                 size_t num_blocks, size_t block_k, bool at_end, size_t a_pair = 0) {
+    if (vectors == 1 && !kernels.tile_single[0]) return;  // Int8Kernels::s16
     const size_t columns = vectors * kernels.lanes, k_groups = num_blocks * block_k;
     const size_t a_row = a_pair ? 2 : k_groups + 3;
     const size_t a_block = a_pair ? block_k / 2 * a_pair + 1 : block_k;
@@ -178,6 +180,7 @@ TEST(Int8Kernels, tiles_are_exact) {
         if (kernels.pairs)                                                                        \
             check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << 1, rows % 2, \
                        a_pair);
+#define QUOLL_INT8_S16(name, vectors)
 #define QUOLL_INT8_INPUT(name, type)
 #define QUOLL_BLOCK_TILES(name)
 #define QUOLL_BLOCK_DOTS(name)
@@ -257,7 +260,9 @@ struct StoreCase {
 void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, size_t run,
                  float top_scale, bool adds) {
     const size_t lanes = kernels.lanes, width = (used + lanes - 1) / lanes * lanes;
-    const int rows = run == 1 && !adds ? 17 : 5, top_zero = t.affine ? -17 : 0;
+    // As many as go at once on any vectors, and some.
+    const bool many = !adds && run == 4 && top_scale == 1.3f;
+    const int rows = run == 1 && !adds ? 17 : many ? 37 : 5, top_zero = t.affine ? -17 : 0;
     const float low = -60.f, high = 90.f;
     Guarded<float> in(rows * width), scale(width), bias(width);
     std::vector<float> values = samples(in.size());
@@ -479,6 +484,13 @@ TEST(Int8Kernels, winograd_is_for_maps_that_fill_tiles) {
         EXPECT_FALSE(Int8Winograd::pays(size.first, size.second)) << size.first;
     for (auto size : {std::pair<int, int>(3, 3), {7, 7}, {4, 2}, {56, 56}})
         EXPECT_TRUE(Int8Winograd::pays(size.first, size.second)) << size.first;
+    // Beside dot products of bytes weights have to meet more tiles, and these more outputs.
+    for (auto size : {std::pair<int, int>(7, 7), {10, 10}, {4, 2}, {64, 1}})
+        EXPECT_FALSE(Int8Winograd::beats_bytes(size.first, size.second, 256, 256)) << size.first;
+    for (auto size : {std::pair<int, int>(12, 12), {14, 14}, {56, 56}, {64, 4}})
+        EXPECT_TRUE(Int8Winograd::beats_bytes(size.first, size.second, 256, 256)) << size.first;
+    EXPECT_TRUE(Int8Winograd::beats_bytes(128, 128, 48, 48));
+    EXPECT_FALSE(Int8Winograd::beats_bytes(256, 256, 24, 24));
 }
 
 // Points of tiles against the products of matrices, sums of 36 points against theirs, also those
@@ -516,16 +528,16 @@ TEST(Int8Kernels, winograd_transforms) {
         const size_t lanes = kernels.lanes;
         for (size_t width : {lanes, 2 * lanes}) {
             for (size_t tiles : {1, 5}) {
-                const size_t n = tiles * width;
-                Guarded<int32_t> sums(36 * n, tiles == 1), out(16 * n, tiles == 1);
+                const size_t n = tiles * width, point = n + 3;
+                Guarded<int32_t> sums(35 * point + n, tiles == 1), out(16 * n, tiles == 1);
                 for (int32_t& x : sums) x = 900 * uniform(-1000000, 1000000);
-                kernels.winograd_output(sums.data(), n, width, out.data());
+                kernels.winograd_output(sums.data(), point, n, width, out.data());
                 for (size_t i = 0; i < 16 * n; i++) {
                     const size_t y = i / (4 * n), x = i / width % 4, v = i % width;
                     const size_t from = i % (4 * n) / (4 * width) * width + v;
                     int64_t want = 0;
                     for (size_t k = 0; k < 36; k++)
-                        want += (int64_t)a[y][k / 6] * a[x][k % 6] * sums[k * n + from];
+                        want += (int64_t)a[y][k / 6] * a[x][k % 6] * sums[k * point + from];
                     ASSERT_EQ(want / 900, out[i]) << "value " << i;
                 }
             }

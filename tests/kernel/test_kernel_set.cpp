@@ -123,14 +123,15 @@ TEST(KernelSet, has_the_tiles_of_rows) {
         SCOPED_TRACE(row.name);
         const KernelSet& set = kernel_set(row.features);
         const bool half = row.slot == KernelSlot::half_gemm_tile;
-        const bool f16 = row.slot == KernelSlot::f16_gemm_tile;
+        const bool sve_f16 = row.slot == KernelSlot::sve_f16_gemm_tile;
+        const bool f16 = row.slot == KernelSlot::f16_gemm_tile || sve_f16;
         ASSERT_TRUE((!half || set.half) && (!f16 || set.f16));
         const GemmKernels& gemm = *(half ? *set.half : f16 ? *set.f16 : set).gemm;
         const int columns = f16 ? row.columns / 2 : row.columns;
         // On no longer vectors than the level's, where they would take more loads, they are not
         // chosen; nor are panels wider than what is made for them.
-        if (row.slot == KernelSlot::sve_gemm_tile &&
-            (sve_lanes() <= set.lanes || row.columns > gemm.lanes * gemm.vectors))
+        if ((row.slot == KernelSlot::sve_gemm_tile || sve_f16) &&
+            (sve_lanes() <= set.lanes || columns > gemm.lanes * gemm.vectors))
             continue;
         EXPECT_EQ(gemm.tile[columns / gemm.step - 1][row.rows - 1], row.tile);
         EXPECT_GE(gemm.max_rows, row.rows);
@@ -145,7 +146,11 @@ TEST(KernelSet, has_the_parts_of_rows) {
     for (const KernelRow& row : kernel_rows()) {
         if (!row.part) continue;
         const KernelSet& set = kernel_set(row.features);
-        if (row.slot == KernelSlot::int8_tile) {
+        if (row.slot == KernelSlot::sve_int8_finish) continue;  // of sets with tiles of SVE
+        const bool sve_int8 = row.slot == KernelSlot::sve_int8_tile;
+        if ((row.slot == KernelSlot::sve_f16_gemm_planar || sve_int8) && sve_lanes() <= set.lanes)
+            continue;
+        if (row.slot == KernelSlot::int8_tile || sve_int8) {
             const Int8Kernels& int8 = row.k == 8 ? *set.int8_pairs : *set.int8;
             EXPECT_EQ(int8.k_group << int8.pairs, row.k) << row.name;
             EXPECT_GE(int8.max_rows, row.rows) << row.name;
@@ -178,6 +183,8 @@ TEST(KernelSet, has_the_parts_of_rows) {
                 ? (KernelPart)set.gemm->planar[row.columns / kPlanarColumns - 1]
             : row.slot == KernelSlot::f16_gemm_planar
                 ? (KernelPart)set.f16->gemm->planar[row.columns / kPlanarColumns - 1]
+            : row.slot == KernelSlot::sve_f16_gemm_planar
+                ? (KernelPart)set.f16->gemm->planar[row.columns / kPlanarColumns - 1]
                 : (KernelPart)set.winograd->output;
         EXPECT_EQ(part, row.part) << row.name;
     }
@@ -190,12 +197,21 @@ TEST(KernelSet, features_are_a_set) {
     const KernelRow* bf16 = find_row("cast_kernels_avx512bf16");
     if (!avxvnni || !avx512vnni || !bf16) GTEST_SKIP() << "not built";
     using F = CpuFeature;
-    EXPECT_EQ(kernel_set(with(Isa::avx2, {F::avx_vnni})).int8, avxvnni->kernels);
+    // They come with tiles of 16-bit values, those of the level with the rows' own.
+    const auto expect_vnni = [](const Int8Kernels& int8, const KernelRow& row, Isa level) {
+        const Int8Kernels& of_row = *static_cast<const Int8Kernels*>(row.kernels);
+        EXPECT_STREQ(int8.name, of_row.name);
+        EXPECT_EQ(int8.tile[0], of_row.tile[0]);
+        ASSERT_TRUE(int8.s16);
+        EXPECT_EQ(int8.s16->tile[0], of_row.s16_tile[0]);
+        EXPECT_EQ(int8.s16->input_s8[0], vector_kernels(level).int8->input_s8[0]);
+    };
+    expect_vnni(*kernel_set(with(Isa::avx2, {F::avx_vnni})).int8, *avxvnni, Isa::avx2);
     EXPECT_EQ(kernel_set(with(Isa::sse4, {F::avx_vnni})).int8, vector_kernels(Isa::sse4).int8);
     EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx_vnni})).int8, vector_kernels(Isa::avx512).int8);
-    EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx512_vnni})).int8, avx512vnni->kernels);
-    EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx_vnni, F::avx512_vnni})).int8,
-              avx512vnni->kernels);
+    expect_vnni(*kernel_set(with(Isa::avx512, {F::avx512_vnni})).int8, *avx512vnni, Isa::avx512);
+    expect_vnni(*kernel_set(with(Isa::avx512, {F::avx_vnni, F::avx512_vnni})).int8, *avx512vnni,
+                Isa::avx512);
     EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx512_bf16})).cast, bf16->kernels);
     EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx512_bf16})).int8,
               vector_kernels(Isa::avx512).int8);

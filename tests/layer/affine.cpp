@@ -28,6 +28,14 @@ static const std::vector<LayerCase> kBinaryCases = {
     LayerCase({kBytes}, "1=0.03 2=5 5=0.02 6=-4").range(-128, 127),
     LayerCase({kBytes, Shape(1, 1, 16, DType::s8)}, "0=1 1=0.03 2=-7 3=0.05 4=9 5=0.2 6=3")
         .range(-128, 127),
+    LayerCase({Shape(1, 1, 16, DType::s8), kBytes}, "1=0.03 2=-7 3=0.05 4=9 5=0.06 6=3 9=1")
+        .range(-128, 127),
+    LayerCase({Shape(9, 7, 3, 5, DType::s8), Shape(1, 1, 1, 5, DType::s8)}, "0=1 1=0.03 3=0.05")
+        .range(-128, 127),
+    LayerCase({Shape(70, 40, 8, DType::s8), Shape(1, 1, 8, DType::s8)}, "1=0.03 4=3 5=0.07")
+        .range(-128, 127),
+    LayerCase({Shape(9, 16, DType::s8), Shape(1, 16, DType::s8)}, "1=0.03 4=3 5=0.07")
+        .range(-128, 127),
     LayerCase({Shape(13, DType::s8), Shape(13, DType::s8)}, "1=0.5 3=0.25").range(-128, 127),
 };
 QUOLL_LAYER_CASES(AffineBinary, kBinaryCases)

@@ -57,6 +57,8 @@ static const std::vector<LayerCase> kCases = {
     // output.
     conv(Shape(17, 5, 40), 20, 3, "4=1 5=1 8=101 9=4").weights("top_blob_int8_scales", 20, 30),
     conv(Shape(3, 3, 16, DType::s8), 16, 3, "8=1").range(-128, 127).int8_weights(),
+    // More tiles than are multiplied at a time, two panels.
+    conv(Shape(30, 10, 16), 60, 3, "4=1 5=1 8=1 9=1").int8_weights(),
     // Zero points; the padding is the input's.
     affine(conv(Shape(10, 8, 16, DType::s8), 24, 3, "4=1 5=1 8=1 26=1 27=-100 9=1")),
     affine(conv(Shape(10, 8, 3, DType::s8), 16, 3, "4=1 3=2 5=1 8=101 26=1 27=7 28=-128 9=1")),

@@ -25,6 +25,12 @@ static const std::vector<LayerCase> kCases = {
     int16(conv_case(Shape(6, 7, 5, 4), 8, 3, "4=1 5=1 8=1 26=3 9=1")),
     affine(conv_case(Shape(7, 5, 6, 3, DType::s8), 16, 3, "4=1 3=2 5=1 8=101 26=1 27=7 28=-128")),
     LayerCase({Shape(6, 5, 4, 4)}, "0=8 1=3 11=2 21=1 6=192 4=1 24=0 5=1").terms(24),
+    // Of bf16 by planes: the depth as rows, slices every other, what is added of other sizes.
+    LayerCase({Shape(5, 4, 6, 16)}, "0=16 1=1 21=3 24=1 23=2 6=768 5=1 9=1").terms(48),
+    LayerCase({Shape(7, 6, 5, 16)}, "0=16 1=3 21=1 23=2 4=1 24=0 6=2304 5=1").terms(144),
+    LayerCase({Shape(6, 5, 4, 8), Shape(6, 5, 4, 16)}, "0=16 1=3 4=1 6=3456 9=1 29=1").terms(216),
+    LayerCase({Shape(6, 5, 4, 8), Shape(1, 1, 1, 16)}, "0=16 1=3 4=1 6=3456 9=1 29=1").terms(216),
+    LayerCase({Shape(6, 5, 4, 8), Shape(6, 5, 4, 16)}, "0=16 1=1 6=128 5=1 29=1").terms(9),
     LayerCase({Shape(6, 5, 3)}, "0=4 1=3 11=3 21=1 6=108 4=1 24=0").terms(27),
     LayerCase({Shape(9, 8, 6, 6), Shape(2, 3, 3, 24), Shape(4)}, "0=4 3=2 5=1 19=1 9=1").terms(108),
 };

@@ -34,6 +34,10 @@ static const std::vector<LayerCase> kCases = {
     // The pads leave a small part of what a wide kernel reaches.
     deconv(Shape(3, 3, 4), 4, 9, "2=40 4=150"),
     deconv(Shape(3, 3, 4), 4, 2, "2=5000 4=2500"),
+    // Windows side by side, in blocks of all sizes.
+    deconv(Shape(5, 4, 16), 24, 2, "3=2 5=1 9=1"),
+    deconv(Shape(5, 4, 48), 16, 2, "3=2 5=1 9=2 -23310=1,0.1"),
+    deconv(Shape(3, 4, 8), 6, 3, "3=3 5=1"),
     LayerCase({Shape(5, 6, 4), Shape(3, 2, 8, 4), Shape(8)}, "3=2 4=1 5=1 28=1").terms(24),
     LayerCase({Shape(5, 6, 6), Shape(2, 2, 3, 6)}, "4=-233 20=4 21=5 28=1 9=1").terms(24),
     // A blob of two axes is one channel.

@@ -30,6 +30,14 @@ static const std::vector<LayerCase> kCases = {
         .weights("B_data_int8_scale", 100, 127)
         .int8_weights()
         .terms(31),
+    LayerCase({Shape(30, 19), Shape(21)}, "0=1.5 1=0.5 5=1 8=21 9=30 11=1 18=2")
+        .weights("B_data_int8_scale", 100, 127)
+        .int8_weights()
+        .terms(31),
+    LayerCase({Shape(64)}, "3=1 5=1 6=1 8=33 9=64 10=-1 18=2")
+        .weights("B_data_int8_scale", 100, 127)
+        .int8_weights()
+        .terms(64),
     LayerCase({Shape(6, 30)}, "4=1 2=1 6=1 7=11 9=30 10=-1 18=1").int8_weights().terms(30),
     LayerCase({Shape(45, 6)}, "3=1 5=1 6=1 8=7 9=45 10=4 18=410")
         .weights("B_data_quantize_scales", 5, 10)

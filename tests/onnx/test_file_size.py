@@ -153,6 +153,24 @@ def test_weights_of_bytes_and_scales(kind, axis, tmp_path):
     check(model_of(nodes, {'x': x}, {'q': q, 's': np.asarray(scale, np.float32)}), {'x': x}, tmp_path)
 
 
+@pytest.mark.parametrize('block, kernel', [(64, 1), (9, 3)])
+def test_convolution_of_blocks_with_zero_points(block, kernel, tmp_path):
+    """As OpenCV's block quantisation writes them: the matrix is dequantised, and then reshaped."""
+    rng = np.random.default_rng(5)
+    channels, depth = 64, 128 if kernel == 1 else kernel * kernel
+    group = 1 if kernel == 1 else channels
+    q = rng.integers(-128, 128, (channels, depth), np.int8)
+    blocks = (channels, depth // block)
+    tensors = {'q': q, 's': rng.uniform(0.001, 0.01, blocks).astype(np.float32), 'z': rng.integers(-128, 128, blocks, np.int8),
+               'shape': np.array([channels, depth // kernel ** 2, kernel, kernel], np.int64)}
+    x = rng.normal(0, 1, (1, depth if group == 1 else channels, 5, 6)).astype(np.float32)
+    nodes = [helper.make_node('DequantizeLinear', ['q', 's', 'z'], ['matrix'], axis=1, block_size=block),
+             helper.make_node('Reshape', ['matrix', 'shape'], ['w']),
+             helper.make_node('Conv', ['x', 'w'], ['y'], group=group)]
+    bin_file = check(model_of(nodes, {'x': x}, tensors, opset=21), {'x': x}, tmp_path)[1]
+    assert bin_file.stat().st_size < q.size + 8 * blocks[0] * blocks[1] + 100
+
+
 @pytest.mark.parametrize('kind', [np.int8, np.uint8])
 def test_embedding_of_bytes(kind, tmp_path):
     rng = np.random.default_rng(4)

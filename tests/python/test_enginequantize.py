@@ -42,6 +42,8 @@ def test_mixed_precision(digits, tmp_path):
     assert os.path.getsize(tmp_path / 'q.bin') <= 30e3
     done = quantize(digits_model(), tmp_path / 'q', *args, '--budget', 'size=1kB', code=1)
     assert 'no choice of layers' in last_line(done.stderr)
+    with_none = [p['bytes'] for p in points if p['kind'] == 'float'][-1]
+    assert last_line(done.stderr).endswith(f' ms and {with_none:.0f} bytes')
 
 
 def test_answers_are_those_of_integers(tmp_path):

@@ -36,6 +36,17 @@ def test_bad_overrides(text, word, digits, tmp_path):
     assert word in last_line(done.stderr)
 
 
+def test_samples_of_an_input_that_says_no_size(tmp_path):
+    """An array of several samples is one of them, until --shape says how many axes these have."""
+    (tmp_path / 'm.param').write_text('7767517\n2 2\nInput x 0 1 x\nConvolution c 1 1 x y 0=2 1=1 6=6\n')
+    np.arange(7, dtype=np.float32).tofile(tmp_path / 'm.bin')
+    np.save(tmp_path / 'x.npy', np.random.default_rng(1).normal(size=(4, 3, 5, 6)).astype(np.float32))
+    model = tmp_path / 'm.param', tmp_path / 'm.bin'
+    done = quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', code=1)
+    assert 'if an array holds several samples, --shape INPUT=... says what one is' in last_line(done.stderr)
+    quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--shape', 'x=3,5,6')
+
+
 def test_unreadable_images(tmp_path):
     images = tmp_path / 'images'
     images.mkdir()

@@ -41,12 +41,15 @@ def test_answers_are_those_of_integers(bits, tmp_path):
 def test_on_digits(digits, tmp_path):
     folder, images, _ = digits
     answers = {}
-    for kind in 'affine', 'weights8', 'a16w8':
-        quantize(digits_model(), tmp_path / kind, '--data', folder / 'x.npy', '--limit', 100, '--kind', kind, '--report', tmp_path / 'r')
+    methods = {'affine': 'best: ', 'weights8': 'none', 'a16w8': 'minmax'}
+    for kind in methods:
+        done = quantize(digits_model(), tmp_path / kind, '--data', folder / 'x.npy', '--limit', 100, '--kind', kind, '--report', tmp_path / 'r')
+        assert done.stdout.startswith(f'method     {methods[kind]}')
         answers[kind] = run_engine(tmp_path / f'{kind}.param', tmp_path / f'{kind}.bin', {'data': images}, ['prob'], '--batch')['prob']
     kinds = {name: layer['kind'] for name, layer in report_layers(tmp_path / 'r').items()}
     # Depthwise layers are computed in float, on weights of 8 bits.
     assert {name for name, kind in kinds.items() if kind == 'weights8'} == {'dw1', 'dw2'}
+    assert 'a16w8      of depthwise, grouped and recurrent layers there is none' in done.stdout
     assert {kind for name, kind in kinds.items() if name[:2] != 'dw'} == {'a16w8'}
     exact = run_engine(*digits_model(), {'data': images}, ['prob'], '--batch')['prob']
     noise = {kind: ((answer - exact) ** 2).sum() for kind, answer in answers.items()}

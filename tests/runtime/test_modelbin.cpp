@@ -87,6 +87,12 @@ std::vector<Form> forms() {
     append(&scaled, std::vector<float>{1.f});
     append(&scaled, bytes);
     all.push_back({"scaled", scaled, DType::f32});
+    // One scale and zero point for each value.
+    std::string affine = tagged(0x38534652) + tagged(7);
+    append(&affine, scales);
+    append(&affine, std::vector<float>{5, 0, -10, 100, 3, -5, 0});
+    append(&affine, std::vector<int8_t>{5, 2, -18, 103, -1, 0, 1});
+    all.push_back({"affine", affine, DType::f32});
     return all;
 }
 
@@ -154,7 +160,7 @@ TEST(ModelBin, TruncationIsAnError) {
 }
 
 TEST(ModelBin, ScalesMustDivideTheWeight) {
-    for (uint32_t tag : {0x38534F52u, 0x38534C43u}) {
+    for (uint32_t tag : {0x38534F52u, 0x38534C43u, 0x38534652u}) {
         for (int scales : {0, -7, 3, 14, 2000000000}) {
             const std::string bytes =
                 tagged(tag) + tagged((uint32_t)scales) + std::string(400, '\0');

@@ -6,9 +6,10 @@
 
 #include <algorithm>
 
-#include "layer/control/memorydata.h"
 #include "layer/common/schema.h"
+#include "layer/control/memorydata.h"
 #include "quoll/status.h"
+#include "runtime/weight_tags.h"
 
 namespace quoll {
 namespace onnx_tool {
@@ -89,43 +90,53 @@ bool as_table(const Mat& m, StoredWeight* indexes) {
     return true;
 }
 
-// Values as the products of bytes and scales: as models have them that were quantised channel by
-// channel and are computed in floats.
+// Values as the products of bytes and scales, or of what bytes differ from zero points by and
+// scales: as models have them that were quantised channel by channel, or in blocks, and are
+// computed in floats.
 class ScaledInt8 {
 public:
     explicit ScaledInt8(const Mat& m) : values_(m), count_((int)m.logical_shape().total()) {}
 
-    // Rows as long as can be, or else columns; false if there are none.
+    // Rows as long as can be, or else columns, or else rows with zero points; false if there are
+    // none.
     bool find(StoredWeight* to) {
-        const int kShortest = 32;
+        const int kShortest = 32, kShortestRow = 9;
         codes_.create(Shape(count_, DType::s8));
         if (codes_.empty()) return false;
-        for (int scales = 1; scales <= count_ / kShortest; scales++)
-            if (count_ % scales == 0 && fits(scales, false)) return make(scales, false, to);
+        for (int scales = 1; scales <= count_ / kShortestRow; scales++)
+            if (count_ % scales == 0 && fits(scales, kRows)) return make(scales, kTagInt8Rows, to);
         for (int scales = 2; scales <= count_ / kShortest; scales++)
-            if (count_ % scales == 0 && fits(scales, true)) return make(scales, true, to);
+            if (count_ % scales == 0 && fits(scales, kColumns))
+                return make(scales, kTagInt8Columns, to);
+        for (int scales = 1; scales <= count_ / kShortestRow; scales++)
+            if (count_ % scales == 0 && fits(scales, kAffineRows))
+                return make(scales, kTagInt8Affine, to);
         return false;
     }
 
 private:
-    bool fits(int scales, bool columns) {
+    enum Kind { kRows, kColumns, kAffineRows };
+
+    bool fits(int scales, Kind kind) {
         // A few values tell nearly all that do not fit.
+        const bool columns = kind == kColumns;
         const int kProbe = 64, length = count_ / scales, step = columns ? scales : 1;
-        scales_.clear();
+        affine_ = kind == kAffineRows;
+        scales_.clear(), zeros_.clear();
         if (!fit_row(0, step, std::min(length, kProbe))) return false;
-        scales_.clear();
+        scales_.clear(), zeros_.clear();
         for (int r = 0; r < scales; r++)
             if (!fit_row(columns ? r : r * length, step, length)) return false;
         return true;
     }
 
-    // The largest magnitude is some byte times the scale, most often 127 times.
+    // The largest magnitude is some number of steps, most often 127.
     bool fit_row(int begin, int step, int length) {
         float most = 0;
         for (int i = 0; i < length; i++) most = std::max(most, fabsf(at(begin + i * step)));
         if (!(most < INFINITY)) return false;
         if (most == 0) return codes_of(begin, step, length, 1.f);
-        for (int k = 128; k > 0; k--) {
+        for (int k = affine_ ? 255 : 128; k > 0; k--) {
             // The scale is a neighbour of the quotient, which is rounded.
             const float near = most / (float)k;
             for (float s : {near, nextafterf(near, 0.f), nextafterf(near, INFINITY)})
@@ -135,25 +146,42 @@ private:
         return false;
     }
 
+    // The smallest and largest number of steps; false if some value is no such number.
+    bool steps_of(int begin, int step, int length, float scale, int* low, int* high) const {
+        const int most = affine_ ? 255 : 128;
+        *low = *high = 0;
+        for (int i = 0; i < length; i++) {
+            const float& value = at(begin + i * step);
+            const float steps = rintf(value / scale);
+            if (!(fabsf(steps) <= (float)most)) return false;
+            const float back = (float)(int)steps * scale;  // never -0, as when it is read again
+            if (memcmp(&back, &value, 4) != 0) return false;
+            *low = std::min(*low, (int)steps), *high = std::max(*high, (int)steps);
+        }
+        return affine_ ? *high - *low <= 255 : *high <= 127;
+    }
+
     bool codes_of(int begin, int step, int length, float scale) {
+        int low = 0, high = 0;
+        if (!steps_of(begin, step, length, scale, &low, &high)) return false;
+        const int zero = affine_ ? -128 - low : 0;
         signed char* const codes = (signed char*)codes_.data;
         for (int i = 0; i < length; i++) {
             const int to = begin + i * step;
-            const float code = rintf(at(to) / scale);
-            if (!(code >= -128 && code <= 127)) return false;
-            codes[to] = (signed char)code;
-            const float back = (float)codes[to] * scale;  // never -0, as when it is read again
-            if (memcmp(&back, &at(to), 4) != 0) return false;
+            codes[to] = (signed char)((int)rintf(at(to) / scale) + zero);
         }
         scales_.push_back(scale);
+        zeros_.push_back((float)zero);
         return true;
     }
 
-    bool make(int scales, bool columns, StoredWeight* to) {
-        Mat table(scales);
+    bool make(int scales, unsigned tag, StoredWeight* to) {
+        Mat table(affine_ ? 2 * scales : scales);
         if (table.empty()) return false;
         memcpy(table.data, scales_.data(), (size_t)scales * 4);
-        *to = StoredWeight::int8(codes_, table, columns);
+        if (affine_) memcpy((float*)table.data + scales, zeros_.data(), (size_t)scales * 4);
+        *to = StoredWeight(codes_);
+        to->table = table, to->tag = tag;
         return true;
     }
 
@@ -161,8 +189,9 @@ private:
 
     const Mat values_;
     const int count_;
+    bool affine_ = false;
     Mat codes_;
-    std::vector<float> scales_;
+    std::vector<float> scales_, zeros_;
 };
 
 // The weight in fewer bytes; false if there is no such form.

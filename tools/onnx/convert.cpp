@@ -28,8 +28,10 @@ namespace {
 
 class Conversion {
 public:
-    Conversion(const OnnxOptions& options, const OnnxModel& source, OnnxResult* result)
+    // to_net: the model goes into a Net while source.file is there.
+    Conversion(const OnnxOptions& options, const OnnxModel& source, bool to_net, OnnxResult* result)
         : options_(options),
+          to_net_(to_net),
           graph_(source.graph),
           converter_(std::make_shared<Converter>(source.opsets, source.strings, &report_)),
           result_(result) {}
@@ -38,6 +40,7 @@ public:
         Converter& c = *converter_;
         c.set_keep_names(options_.keep_names);
         c.set_compute_large(options_.compute_large_constants);
+        c.set_leave_matrices(to_net_);
         for (const ValueInfo& v : outputs()) c.reserve(param_word(v.name));
         add_inputs();
         for (const auto& t : graph_.initializers)
@@ -240,6 +243,7 @@ private:
     }
 
     const OnnxOptions& options_;
+    const bool to_net_;
     const Graph& graph_;
     Report report_;
     std::shared_ptr<Converter> converter_;
@@ -264,22 +268,29 @@ int without_exceptions(const std::string& what, const OnnxOptions& options, Conv
 }
 
 int convert_source(bool is_read, const OnnxModel& source, const std::string& why,
-                   const OnnxOptions& options, OnnxResult* result) {
-    if (is_read) return Conversion(options, source, result).run();
+                   const OnnxOptions& options, bool to_net, OnnxResult* result) {
+    if (is_read) return Conversion(options, source, to_net, result).run();
     QUOLL_LOGE("[onnx] %s", why.c_str());
     return kError;
 }
 
-}  // namespace
-
-int convert_onnx(const std::string& path, const OnnxOptions& options, OnnxResult* result) {
+// file: keeps what the model's weights refer to; null if they are to lie in memory.
+int convert_file(const std::string& path, const OnnxOptions& options, OnnxResult* result,
+                 std::shared_ptr<const void>* file) {
     return without_exceptions(path, options, [&](const Limits& limits) {
         OnnxModel source;
         std::string why;
         const bool is_read = read_onnx(path, &source, &why);
         result->source_bytes = (size_t)limits.bytes_of_file();
-        return convert_source(is_read, source, why, options, result);
+        if (file) *file = source.file;
+        return convert_source(is_read, source, why, options, file != nullptr, result);
     });
+}
+
+}  // namespace
+
+int convert_onnx(const std::string& path, const OnnxOptions& options, OnnxResult* result) {
+    return convert_file(path, options, result, nullptr);
 }
 
 int convert_onnx(const void* data, size_t size, const std::string& folder,
@@ -289,7 +300,7 @@ int convert_onnx(const void* data, size_t size, const std::string& folder,
         std::string why;
         const bool is_read = read_onnx(data, size, folder, &source, &why);
         result->source_bytes = (size_t)limits.bytes_of_file();
-        return convert_source(is_read, source, why, options, result);
+        return convert_source(is_read, source, why, options, false, result);
     });
 }
 
@@ -313,7 +324,7 @@ std::string suggest_options(const std::string& path, const OnnxOptions& options,
         candidate.progress = nullptr;
         OnnxResult result;
         const int made = without_exceptions(path, options, [&](const Limits&) {
-            return Conversion(candidate, source, &result).run();
+            return Conversion(candidate, source, false, &result).run();
         });
         if (made == kOk) found = option_text(options, candidate);
     }
@@ -323,7 +334,8 @@ std::string suggest_options(const std::string& path, const OnnxOptions& options,
 
 int load_onnx(const std::string& path, const OnnxOptions& options, Net* net) {
     OnnxResult result;
-    const int status = convert_onnx(path, options, &result);
+    std::shared_ptr<const void> file;
+    const int status = convert_file(path, options, &result, &file);
     for (const OnnxProblem& p : result.problems)
         QUOLL_LOGE("[onnx] %s (%s, opset %d): %s", p.node.c_str(), p.op.c_str(), p.opset,
                    p.reason.c_str());

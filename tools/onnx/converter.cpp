@@ -305,7 +305,7 @@ bool Converter::fold(const Node& node, const OpEntry& entry) {
     if (!scratch.outputs_.empty()) {
         std::vector<Mat> mats;
         scratch.finish();
-        if (!run_model(scratch.model, scratch.outputs_, &mats)) return false;
+        if (!run_model(&scratch.model, scratch.outputs_, &mats)) return false;
         size_t at = 0;
         for (size_t i = 0; i < names.size(); i++) {
             if (blobs[i].empty()) continue;

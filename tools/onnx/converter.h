@@ -240,6 +240,10 @@ public:
     // Constants much larger than what they are computed from are left to be computed.
     void set_compute_large(bool on) { compute_large_ = on; }
     bool computes_large() const { return compute_large_; }
+    // Matrices that products read may stay where and as they lie (kTagByInputs): the model goes
+    // into a Net before the file is let go.
+    void set_leave_matrices(bool on) { leave_matrices_ = on; }
+    bool leaves_matrices() const { return leave_matrices_; }
     void set_default_batch(bool on) { default_batch_ = on; }
     // Whether axis 0 of what has items is the batch count n where a converter may choose.
     bool default_batch() const { return default_batch_; }
@@ -276,7 +280,8 @@ private:
     std::map<int, int> assumed_;           // which of two, by choice
     std::vector<Tensor> kept_;
     std::vector<std::string> outputs_;
-    bool folding_ = true, compute_large_ = false, default_batch_ = true, keep_names_ = false;
+    bool folding_ = true, leave_matrices_ = false, compute_large_ = false, default_batch_ = true,
+         keep_names_ = false;
     std::string node_name_;  // of the node that is being converted
     std::set<std::string> layer_names_;
 };

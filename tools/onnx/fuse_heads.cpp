@@ -108,7 +108,7 @@ private:
 
     static void set_projection(const Projection& p, const std::string& name, ModelLayer* to) {
         to->set_weight((name + "_weight_data").c_str(),
-                       p.product->find_weight("weight_data")->data);
+                       p.product->find_weight("weight_data")->widened());
         const StoredWeight* bias = p.product->find_weight("bias_data");
         Mat values = bias ? bias->data : Mat(p.outputs);
         if (!bias) values.fill(0.f);

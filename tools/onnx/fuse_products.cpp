@@ -5,6 +5,8 @@
 #include "layer/tensor/slice.h"
 #include "layer/tensor/stridedslice.h"
 #include "onnx/fuse_layers.h"
+#include "runtime/turned_weight.h"
+#include "runtime/weight_tags.h"
 
 namespace quoll {
 namespace onnx_tool {
@@ -89,11 +91,22 @@ bool range_of_columns(const ModelLayer& cut, int columns, Range* range) {
     return range->begin >= 0 && range->begin < range->end && range->end <= columns;
 }
 
+// Of [inputs][outputs], in the same memory.
+StoredWeight columns_of(const StoredWeight& weights, const Range& range) {
+    const WeightByInputs from(weights.data);
+    StoredWeight to = weights;
+    to.data.data = (float*)to.data.data + range.begin;
+    to.data.dims = 3, to.data.c = (int)from.inputs, to.data.h = 1;
+    to.data.w = range.end - range.begin, to.data.cstep = from.step;
+    return to;
+}
+
 // Makes the cut the product with those columns.
 void take_columns(const ModelLayer& product, const Range& range, ModelLayer* cut) {
     const int columns = range.end - range.begin;
-    const Mat weights = product.find_weight("weight_data")->data;
-    const int inputs = (int)(weights.logical_shape().total() / (size_t)product.params.get(0, 0));
+    const StoredWeight& weights = *product.find_weight("weight_data");
+    const int inputs =
+        (int)(weights.data.logical_shape().total() / (size_t)product.params.get(0, 0));
     const StoredWeight* bias = product.find_weight("bias_data");
     // Of a 1-D Mat; they share its memory.
     const auto part = [&](Mat all, int width) {
@@ -106,7 +119,10 @@ void take_columns(const ModelLayer& product, const Range& range, ModelLayer* cut
     cut->params = product.params;
     cut->set("num_output", columns);
     cut->set("weight_data_size", columns * inputs);
-    cut->set_weight("weight_data", part(weights, inputs));
+    if (weights.tag == kTagByInputs)
+        cut->weights.push_back({"weight_data", columns_of(weights, range)});
+    else
+        cut->set_weight("weight_data", part(weights.data, inputs));
     if (bias) cut->set_weight("bias_data", part(bias->data, 1));
 }
 

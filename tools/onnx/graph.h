@@ -65,6 +65,7 @@ struct OnnxModel {
     std::map<std::string, int> opsets;  // by domain, "" being ai.onnx
     std::string producer;
     std::shared_ptr<StringTable> strings = std::make_shared<StringTable>();
+    std::shared_ptr<const void> file;  // keeps what tensors left in it; may be null
 };
 
 // Reads a model, the data files that it refers to (beside it) included; model-local functions are

@@ -3,16 +3,31 @@
 
 #include "onnx/nodes.h"
 #include "onnx/ops.h"
+#include "runtime/weight_tags.h"
 
 namespace quoll {
 namespace onnx_tool {
 
 namespace {
 
-// x times a constant matrix, as InnerProduct over rows.
-bool rows_times_constant(Op& op, Value* x, const Tensor& weight_nk, const Tensor* bias) {
+// The matrix [k][n] as an InnerProduct's weights.
+void set_matrix(Op& op, const Tensor& matrix, ModelLayer* layer) {
+    if (op.c.leaves_matrices()) {
+        StoredWeight stored(matrix.matrix());
+        stored.tag = kTagByInputs;
+        layer->weights.push_back({"weight_data", stored});
+        op.c.keep(matrix);
+        return;
+    }
+    const Tensor turned = matrix.transposed({1, 0});
+    layer->set_weight("weight_data", turned.weight());
+    op.c.keep(turned);
+}
+
+// x times a constant matrix [k][n], or, `turned`, [n][k], as InnerProduct over rows.
+bool rows_times_constant(Op& op, Value* x, const Tensor& matrix, bool turned, const Tensor* bias) {
     const int rank = x->rank();
-    const int64_t n = weight_nk.dims[0];
+    const int64_t n = matrix.dims[turned ? 0 : 1];
     Form form{x->form.batch && rank > 1, {}};
     const int lead = rank - 1 - (form.batch ? 1 : 0);
     if (lead > 0) form.groups.push_back(lead);
@@ -21,9 +36,13 @@ bool rows_times_constant(Op& op, Value* x, const Tensor& weight_nk, const Tensor
     if (from.empty()) return false;
     ModelLayer& layer = op.emit("InnerProduct", {from});
     layer.set("num_output", (int)n);
-    layer.set("weight_data_size", (int)weight_nk.count());
-    layer.set_weight("weight_data", weight_nk.weight());
-    op.c.keep(weight_nk);
+    layer.set("weight_data_size", (int)matrix.count());
+    if (turned) {
+        layer.set_weight("weight_data", matrix.weight());
+        op.c.keep(matrix);
+    } else {
+        set_matrix(op, matrix, &layer);
+    }
     if (bias) {
         layer.set("bias_term", 1);
         layer.set_weight("bias_data", bias->weight());
@@ -73,7 +92,7 @@ bool matmul_values(Op& op, Value* a, Value* b, ElementType type) {
     if (a->rank() < 1 || b->rank() < 1) return op.fail("a scalar");
     if (b->is_constant() && b->rank() == 2 && a->floats() && !a->is_constant() &&
         b->constant->count() > 0 && a->rank() >= 1)
-        return rows_times_constant(op, a, b->constant->transposed({1, 0}), nullptr);
+        return rows_times_constant(op, a, *b->constant, false, nullptr);
     if (a->rank() == 1 || b->rank() == 1) {
         if (std::max(a->rank(), b->rank()) > 4) return times_vector(op, a, b);
         const std::string x = op.plain(a), y = op.plain(b);
@@ -141,13 +160,13 @@ bool gemm(Op& op) {
         Tensor bias;
         const bool fits = !c || beta == 0.f || gemm_bias(c, n.value, beta, &bias);
         if (fits) {
-            Tensor w = tb ? *b->constant : b->constant->transposed({1, 0});
+            Tensor w = *b->constant;
             if (alpha != 1.f) {
                 Tensor scaled(ElementType::kFloat, w.dims);
                 for (size_t i = 0; i < w.count(); i++) scaled.set_float(i, alpha * w.float_at(i));
                 w = scaled;
             }
-            return rows_times_constant(op, a, w,
+            return rows_times_constant(op, a, w, tb,
                                        bias.type == ElementType::kFloat ? &bias : nullptr);
         }
     }

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,8 +23,10 @@ struct RawData {
 };
 
 // What was taken out of a graph: of initializer i, and of attribute k of node i. Null, or not
-// there, for what stays in.
+// there, for what stays in. keeper: as long as there is one, they lie there; else as long as the
+// model is read.
 struct OutsideData {
+    std::shared_ptr<const void> keeper;
     std::vector<RawData> initializers;
     std::unordered_map<size_t, std::vector<RawData>> nodes;
 };

@@ -36,8 +36,9 @@ const int kMostLevels = 32;
 
 class Reader {
 public:
-    Reader(const std::string& folder, StringTable* strings, std::string* why)
-        : tensors_(folder, strings, why), why_(why) {}
+    Reader(const std::string& folder, StringTable* strings,
+           const std::shared_ptr<const void>& keeper, std::string* why)
+        : tensors_(folder, strings, keeper, why), why_(why) {}
 
     // Takes the data of tensors away as it goes, so that it is not held twice. outside: where it
     // lies, as far as they do not hold it themselves.
@@ -186,7 +187,7 @@ bool parse_file(const std::string& path, onnx::ModelProto* proto, std::string* w
 
 static bool read_model(onnx::ModelProto* proto, const OutsideData& outside,
                        const std::string& folder, OnnxModel* model, std::string* why) {
-    Reader reader(folder, model->strings.get(), why);
+    Reader reader(folder, model->strings.get(), outside.keeper, why);
     model->producer = proto->producer_name();
     for (const auto& set : proto->opset_import())
         model->opsets[set.domain() == "ai.onnx" ? "" : set.domain()] =
@@ -224,22 +225,26 @@ static bool parse_split(const void* data, size_t size, onnx::ModelProto* proto,
     return false;
 }
 
-static bool parse_mapped(const MappedFile* file, onnx::ModelProto* proto, OutsideData* outside) {
+static bool parse_mapped(const std::string& path, onnx::ModelProto* proto, OutsideData* outside) {
+    const std::shared_ptr<MappedFile> file(MappedFile::open(path.c_str()), [](MappedFile* file) {
+        if (file) file->close();
+    });
     const size_t size = file ? file->remaining() : 0;
     const void* data = nullptr;
-    return size > 0 && file->reference(size, &data) == size &&
-           parse_split(data, size, proto, outside);
+    if (size == 0 || file->reference(size, &data) != size ||
+        !parse_split(data, size, proto, outside))
+        return false;
+    outside->keeper = file;
+    return true;
 }
 
 bool read_onnx(const std::string& path, OnnxModel* model, std::string* why) {
-    const auto close = [](MappedFile* file) { file->close(); };
-    const std::unique_ptr<MappedFile, void (*)(MappedFile*)> file(MappedFile::open(path.c_str()),
-                                                                  close);
     onnx::ModelProto proto;
     OutsideData outside;
-    if (!parse_mapped(file.get(), &proto, &outside) && !parse_file(path, &proto, why)) return false;
+    if (!parse_mapped(path, &proto, &outside) && !parse_file(path, &proto, why)) return false;
     const size_t slash = path.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
+    model->file = outside.keeper;
     if (read_model(&proto, outside, folder.empty() ? "/" : folder, model, why)) return true;
     *why = path + ": " + *why;
     return false;

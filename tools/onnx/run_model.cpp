@@ -9,14 +9,14 @@ namespace onnx_tool {
 QuietLog::QuietLog() : level_(get_log_level()) { set_log_level(kLogOff); }
 QuietLog::~QuietLog() { set_log_level((LogLevel)level_); }
 
-bool run_model(const Model& model, const std::vector<std::string>& blobs, std::vector<Mat>* mats) {
+bool run_model(Model* model, const std::vector<std::string>& blobs, std::vector<Mat>* mats) {
     const QuietLog quiet;
     Net net;
     net.opt.num_threads = 1;
     net.opt.use_packing_layout = false;
     net.opt.use_graph_fusion = false;
     net.opt.use_reference_layers = true;
-    if (model.make_net(&net) != 0) return false;
+    if (model->move_to_net(&net) != 0) return false;
     Extractor ex = net.create_extractor();
     for (const std::string& blob : blobs) {
         Mat m;

@@ -10,9 +10,9 @@
 namespace quoll {
 namespace onnx_tool {
 
-// The blobs, plain and of elempack 1. False when a layer refuses; the log is silent about it, since
-// the node that was to be folded is then converted as others are.
-bool run_model(const Model& model, const std::vector<std::string>& blobs, std::vector<Mat>* mats);
+// The blobs, plain and of elempack 1; the model is empty afterwards. False when a layer refuses;
+// the log is silent about it, since the node that was to be folded is then converted as others are.
+bool run_model(Model* model, const std::vector<std::string>& blobs, std::vector<Mat>* mats);
 
 // While it lives, the library's messages do not reach stderr.
 class QuietLog {

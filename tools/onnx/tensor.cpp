@@ -61,14 +61,38 @@ int64_t element_count(const std::vector<int64_t>& dims) {
     return count;
 }
 
+Mat Tensor::room() const {
+    Mat m;
+    const size_t values = count();
+    if (values) m.create((int)values, value_size());
+    if (values && m.empty()) throw std::bad_alloc();
+    return m;
+}
+
 Tensor Tensor::unset(ElementType type, const std::vector<int64_t>& dims) {
     Tensor t;
     t.type = type, t.dims = dims;
-    const size_t count = t.count();
-    Limits::spend_bytes((int64_t)(count * t.value_size()));
-    if (count) t.data_.create((int)count, t.value_size());
-    if (count && t.data_.empty()) throw std::bad_alloc();
+    Limits::spend_bytes((int64_t)(t.count() * t.value_size()));
+    t.data_ = t.room();
     return t;
+}
+
+Tensor Tensor::in_file(ElementType type, const std::vector<int64_t>& dims,
+                       const unsigned char* data, const std::shared_ptr<const void>& keeper) {
+    Tensor t;
+    t.type = type, t.dims = dims;
+    Limits::spend_bytes((int64_t)(t.count() * t.value_size()));
+    t.file_ = std::make_shared<InFile>(InFile{data, keeper, Mat()});
+    return t;
+}
+
+const Mat& Tensor::copied() const {
+    if (file_->keeper) {
+        file_->copy = room();
+        memcpy(file_->copy.data, file_->data, count() * value_size());
+        file_->keeper.reset();
+    }
+    return file_->copy;
 }
 
 Tensor::Tensor(ElementType type, const std::vector<int64_t>& dims) : Tensor(unset(type, dims)) {
@@ -174,32 +198,35 @@ Tensor Tensor::cast(ElementType to) const {
     return t;
 }
 
-// Of a matrix, the block of height x width values at (y, x). It is put together first: the places
-// that it goes to, one for each column, may all have the same place in the cache.
+// Of a matrix of values of sizeof(T) bytes, wherever it is aligned, the block of height x width
+// values at `from`. It is put together first: the places that it goes to, one for each column, may
+// all have the same place in the cache.
 template <int kMost, class T, class Size>
-static void transpose_block(const T* from, int64_t rows, int64_t columns, T* to, Size height,
-                            Size width) {
-    T block[kMost][kMost];
-    for (int j = 0; j < height; j++)
-        for (int i = 0; i < width; i++) block[i][j] = from[j * columns + i];
+static void transpose_block(const unsigned char* from, int64_t columns, int64_t rows, T* to,
+                            Size height, Size width) {
+    T block[kMost][kMost], row[kMost];
+    for (int j = 0; j < height; j++) {
+        memcpy(row, from + j * columns * (int64_t)sizeof(T), (size_t)width * sizeof(T));
+        for (int i = 0; i < width; i++) block[i][j] = row[i];
+    }
     for (int i = 0; i < width; i++) memcpy(to + i * rows, block[i], (size_t)height * sizeof(T));
 }
 
 // A matrix, by blocks, whose sizes the compiler knows but at the edges.
 template <class T>
-static void transpose_matrix(const T* from, int64_t rows, int64_t columns, T* to) {
+static void transpose_matrix(const unsigned char* from, int64_t rows, int64_t columns, T* to) {
     const int kBlock = sizeof(T) == 1 ? 32 : 16;
     const std::integral_constant<int, kBlock> whole;
     for (int64_t y = 0; y < rows; y += kBlock) {
         const int height = (int)std::min<int64_t>(kBlock, rows - y);
         for (int64_t x = 0; x < columns; x += kBlock) {
             const int width = (int)std::min<int64_t>(kBlock, columns - x);
-            const T* const source = from + y * columns + x;
+            const unsigned char* const source = from + (y * columns + x) * (int64_t)sizeof(T);
             T* const target = to + x * rows + y;
             if (height == kBlock && width == kBlock)
-                transpose_block<kBlock>(source, rows, columns, target, whole, whole);
+                transpose_block<kBlock>(source, columns, rows, target, whole, whole);
             else
-                transpose_block<kBlock>(source, rows, columns, target, height, width);
+                transpose_block<kBlock>(source, columns, rows, target, height, width);
         }
     }
 }
@@ -213,12 +240,13 @@ Tensor Tensor::transposed(const std::vector<int>& perm) const {
     Tensor t = unset(type, sizes);
     const size_t bytes_each = value_size();
     if (n == 2 && perm[0] == 1) {
+        const unsigned char* const from = file_ && file_->keeper ? file_->data : bytes();
         if (bytes_each == 4)
-            transpose_matrix((const uint32_t*)bytes(), dims[0], dims[1], (uint32_t*)t.bytes());
+            transpose_matrix(from, dims[0], dims[1], (uint32_t*)t.bytes());
         else if (bytes_each == 1)
-            transpose_matrix(bytes(), dims[0], dims[1], t.bytes());
+            transpose_matrix(from, dims[0], dims[1], t.bytes());
         else
-            transpose_matrix((const uint64_t*)bytes(), dims[0], dims[1], (uint64_t*)t.bytes());
+            transpose_matrix(from, dims[0], dims[1], (uint64_t*)t.bytes());
         return t;
     }
     const size_t values = count();
@@ -233,6 +261,12 @@ Tensor Tensor::transposed(const std::vector<int>& perm) const {
         }
     }
     return t;
+}
+
+Mat Tensor::matrix() const {
+    const int rows = (int)dims[0], columns = (int)dims[1];
+    if (!file_ || !file_->keeper) return held().reshape(columns, rows);
+    return Mat(columns, rows, const_cast<unsigned char*>(file_->data), (size_t)4u);
 }
 
 Mat Tensor::bits(size_t* limited) const {

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,8 @@ int cast_code(ElementType type);
 // The product of sizes; -1 if one is negative or it passes 2^31 - 1, which no Mat may have.
 int64_t element_count(const std::vector<int64_t>& dims);
 
-// Values are held as float, int64_t or one byte, whatever the type; copies share them.
+// Values are held as float, int64_t or one byte, whatever the type; copies share them. Those that
+// lie in a mapped file as they are held are copied when they are asked for.
 class Tensor {
 public:
     Tensor() {}
@@ -66,6 +68,9 @@ public:
     Tensor(ElementType type, const std::vector<int64_t>& dims);
     // Values that are to be written.
     static Tensor unset(ElementType type, const std::vector<int64_t>& dims);
+    // Values at `data`, wherever that is aligned, as long as there is a `keeper`.
+    static Tensor in_file(ElementType type, const std::vector<int64_t>& dims,
+                          const unsigned char* data, const std::shared_ptr<const void>& keeper);
     static Tensor of_ints(const std::vector<int64_t>& values, bool scalar = false);
     static Tensor of_float(float value);
 
@@ -83,9 +88,9 @@ public:
     void set_int(size_t i, int64_t value);
     void set_float(size_t i, float value);
 
-    unsigned char* bytes() { return (unsigned char*)data_.data; }
-    const unsigned char* bytes() const { return (const unsigned char*)data_.data; }
-    const float* f32() const { return (const float*)data_.data; }  // is_float types only
+    unsigned char* bytes() { return (unsigned char*)held().data; }
+    const unsigned char* bytes() const { return (const unsigned char*)held().data; }
+    const float* f32() const { return (const float*)held().data; }  // is_float types only
 
     // The same values with other sizes of the same product.
     Tensor reshaped(const std::vector<int64_t>& new_dims) const;
@@ -95,13 +100,26 @@ public:
 
     // The values as they are held, which must not be int64_t: a 1-D Mat of f32, or of bytes as s8,
     // in the same memory.
-    Mat weight() const { return data_; }
+    Mat weight() const { return held(); }
+    // A matrix of floats as a 2-D Mat where it lies, at any address; in_file(): as long as the
+    // keeper keeps it.
+    Mat matrix() const;
     // The values as the bits of 1-D f32: floats as they are, ints as 32-bit ints. *limited counts
     // ints that did not fit.
     Mat bits(size_t* limited) const;
 
 private:
-    Mat data_;  // 1-D, of value_size()
+    struct InFile {
+        const unsigned char* data;
+        std::shared_ptr<const void> keeper;  // null once they have been copied
+        Mat copy;
+    };
+    const Mat& held() const { return file_ ? copied() : data_; }
+    const Mat& copied() const;
+    Mat room() const;  // for the values, of value_size()
+
+    Mat data_;  // 1-D
+    std::shared_ptr<InFile> file_;
 };
 
 // Calls f with the values as they are held: const float*, int64_t*, int8_t* or uint8_t*. Loops over

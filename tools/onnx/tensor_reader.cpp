@@ -95,14 +95,8 @@ size_t typed_count(const onnx::TensorProto& from, ElementType type) {
 void set_from_typed(const onnx::TensorProto& from, size_t n, Tensor* to) {
     const int i = (int)n;
     switch (to->type) {
-        case ElementType::kFloat:
-            to->set_float(n, from.float_data(i));
-            break;
         case ElementType::kDouble:
             to->set_float(n, (float)from.double_data(i));
-            break;
-        case ElementType::kInt64:
-            to->set_int(n, from.int64_data(i));
             break;
         case ElementType::kUint32:
         case ElementType::kUint64:
@@ -166,6 +160,10 @@ bool TensorReader::read(const onnx::TensorProto& from, Tensor* to, const RawData
         return fail(from, "needs " + std::to_string(need) + (is_raw ? " bytes" : " values") +
                               ", got " + std::to_string(have));
     Limits::add_bytes_of_file((int64_t)size);
+    if (outside && keeper_ && same_as_held(type) && type != ElementType::kBool) {
+        *to = Tensor::in_file(type, dims, outside->data, keeper_);
+        return true;
+    }
     *to = Tensor::unset(type, dims);
     return is_raw ? raw(from, bytes, to) : typed(from, to);
 }
@@ -207,7 +205,13 @@ bool TensorReader::typed(const onnx::TensorProto& from, Tensor* to) {
         for (int v : from.int32_data()) bytes += (char)v;
         return raw(from, RawData(bytes), to);
     }
-    for (size_t i = 0; i < to->count(); i++) set_from_typed(from, i, to);
+    const size_t count = to->count();
+    if (to->type == ElementType::kFloat && count)
+        memcpy(to->bytes(), from.float_data().data(), count * sizeof(float));
+    else if (to->type == ElementType::kInt64 && count)
+        memcpy(to->bytes(), from.int64_data().data(), count * sizeof(int64_t));
+    else
+        for (size_t i = 0; i < count; i++) set_from_typed(from, i, to);
     return true;
 }
 

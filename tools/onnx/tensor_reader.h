@@ -4,6 +4,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <memory>
 #include <string>
 
 #include "onnx/raw_data.h"
@@ -15,9 +16,11 @@ namespace onnx_tool {
 
 class TensorReader {
 public:
-    // folder: where data files lie. Strings are read as their places in the table.
-    TensorReader(const std::string& folder, StringTable* strings, std::string* why)
-        : folder_(folder), strings_(strings), why_(why) {}
+    // folder: where data files lie. Strings are read as their places in the table. keeper: of data
+    // outside, which tensors then may leave where it lies; null if they are to copy it.
+    TensorReader(const std::string& folder, StringTable* strings,
+                 const std::shared_ptr<const void>& keeper, std::string* why)
+        : folder_(folder), strings_(strings), keeper_(keeper), why_(why) {}
     // False, with a message, when sizes and data do not go together or the type is not supported.
     // outside: raw_data that is not part of `from`, null if it is.
     bool read(const onnx::TensorProto& from, Tensor* to, const RawData* outside = nullptr);
@@ -31,6 +34,7 @@ private:
 
     const std::string folder_;
     StringTable* strings_;
+    const std::shared_ptr<const void> keeper_;
     std::string* why_;
 };
 

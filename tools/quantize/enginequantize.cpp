@@ -428,6 +428,9 @@ int64_t weight_bytes(const Model& model) {
     return analyse_model(model, BlobSizes(), &facts) ? 0 : facts.weight_bytes;
 }
 
+// In dB: layers are not looked for to leave in float beyond this.
+const double kEnough = 30;
+
 // Which channels are made alike: none, those where it costs nothing (see equalise), or all.
 enum class Equalised { kNone, kFree, kAll };
 
@@ -479,11 +482,21 @@ public:
         if (files.commit()) return fail("");
         Progress::hide();
         print_summary(report_);
+        tell_without_int16();
         for (const std::string& line : advice(report_)) printf("%s\n", line.c_str());
         return 0;
     }
 
 private:
+    void tell_without_int16() const {
+        const auto small = [](const LayerChoice& layer) { return layer.kind == "weights8"; };
+        if (options_.kind == kInt16Kind &&
+            std::any_of(report_.layers.begin(), report_.layers.end(), small))
+            printf(
+                "%-10s of depthwise, grouped and recurrent layers there is none: weights of 8 "
+                "bits, in float arithmetic\n",
+                kInt16Kind);
+    }
     std::vector<std::string> all_inputs() const {
         std::vector<std::string> read = files_.in;
         read.insert(read.end(), {a_.table_in, a_.data.labels, a_.test.labels});
@@ -597,7 +610,9 @@ private:
         Equalised form = could ? Equalised::kAll : Equalised::kNone;
         const bool narrow = is_static_kind(options_.kind) && options_.kind != kInt16Kind;
         if (part_ && a_.method == "best" && narrow) choose_best(&form);
-        if (equalise_channels(*part_, form)) return -1;
+        Calibration channels;
+        if (form != Equalised::kNone && look_at_channels(*part_, &channels)) return -1;
+        if (equalise_channels(channels, form)) return -1;
         if (part_ && look_at_blobs(*part_)) return -1;
         if (part_) tell_skipped(report_.calibration, log_);
         report_.calibration_seconds =
@@ -605,7 +620,23 @@ private:
         if (part_ && reconstruct()) return -1;
         if (options_.thresholds.method == Method::kEq && search_eq()) return -1;
         if ((!a_.max_drop.empty() || !a_.budget.empty()) && mix()) return -1;
-        return quantize_model(report_.calibration, options_, &model_, &report_.layers);
+        QUOLL_RETURN_IF_ERROR(
+            quantize_model(report_.calibration, options_, &model_, &report_.layers));
+        if (a_.method == "best" && !narrow) report_.method = method_without_trials();
+        return 0;
+    }
+
+    // Where `best` tried none.
+    std::string method_without_trials() const {
+        const auto any = [&](const auto& is) {
+            return std::any_of(report_.layers.begin(), report_.layers.end(),
+                               [&](const LayerChoice& layer) { return is(layer.kind); });
+        };
+        if (any([](const std::string& k) { return k == "int8" || k == "affine"; }))
+            return method_name(options_.thresholds.method);
+        return any([](const std::string& k) { return k == kInt16Kind; })
+                   ? method_name(Method::kMinmax)
+                   : "none, as no layer takes ranges from data";
     }
 
     CalibrateOptions calibrate_options(const ProgressSink& progress) const {
@@ -617,7 +648,7 @@ private:
     // What quantize_model goes by.
     int look_at_blobs(const SampleSource& samples) {
         Progress progress("calibrate", 2 * (long long)samples.count());
-        report_.calibration = Calibration();
+        report_.calibration = Calibration(), made_.clear();
         return look_at(samples, blobs_to_watch(model_), calibrate_options(bar(&progress)),
                        &report_.calibration);
     }
@@ -631,8 +662,13 @@ private:
         std::vector<std::string> messages = log_->take();
         messages.pop_back();
         tell_skipped(messages);
-        QUOLL_LOGE("--data: none of the %zu samples to calibrate with can be used",
-                   samples.count());
+        const bool open = std::any_of(inputs_.begin(), inputs_.end(),
+                                      [](const ModelInput& i) { return i.size.dims == 0; });
+        QUOLL_LOGE("--data: none of the %zu samples to calibrate with can be used%s",
+                   samples.count(),
+                   open ? " (the model does not say the sizes of its inputs: if an array holds "
+                          "several samples, --shape INPUT=... says what one is)"
+                        : "");
         return kError;
     }
 
@@ -705,7 +741,8 @@ private:
     void choose_best(Equalised* form) {
         const Choice choice = trial_samples();
         const SomeSamples some(*part_, choice.calibrate), judged(*part_, choice.judge);
-        const Model plain = model_;
+        const Model plain = model_, exact = without_last_softmax(original_);
+        exact_ = std::make_unique<ExactAnswers>(exact, judged, threads());
         std::vector<Equalised> forms = {*form};
         // Ranges that a file of overrides gives for equalised channels say what they are.
         if (*form == Equalised::kAll && !equalized_)
@@ -714,15 +751,16 @@ private:
         Method best = Method::kMse;
         on_trial_ = true;
         int before = -1;
+        Calibration channels;
+        bool seen = *form == Equalised::kNone || look_at_channels(some, &channels) == 0;
         for (Equalised tried : forms) {
             model_ = plain;
-            bool seen = equalise_channels(some, tried) == 0;
+            seen = seen && equalise_channels(channels, tried) == 0;
             // Often the same channels.
             if (seen && report_.equalised == before) continue;
             before = report_.equalised;
-            seen = seen && look_at_blobs(some) == 0;
-            if (seen)
-                try_methods(judged, [&](Method method, double sqnr) {
+            if (seen && look_at_blobs(some) == 0)
+                try_methods([&](Method method, double sqnr) {
                     if (sqnr > most) most = sqnr, best = method, *form = tried;
                 });
             log_->clear();
@@ -730,10 +768,12 @@ private:
         options_.thresholds.method = best;
         report_.method = std::string("best: ") + method_name(best);
         model_ = plain;
-        if (most > -INFINITY && equalise_channels(some, *form) == 0 && look_at_blobs(some) == 0)
+        if (most > -INFINITY && most < kEnough && equalise_channels(channels, *form) == 0 &&
+            look_at_blobs(some) == 0)
             leave_in_float(judged, most);
         log_->clear();
         on_trial_ = false;
+        exact_.reset(), made_.clear();
         model_ = before_ = plain, report_.equalised = 0;
     }
 
@@ -743,14 +783,12 @@ private:
     // each. sqnr: with none.
     void leave_in_float(const SampleSource& judged, double sqnr) {
         const size_t kMost = 6;
-        const double kEnough = 30, kWorth = 0.5;
-        if (sqnr >= kEnough) return;  // which saves looking for the worst
+        const double kWorth = 0.5;
         for (const std::string& layer : worst_depthwise(judged, kMost)) {
             if (sqnr >= kEnough) return;
             options_.layers[layer].kind = "float";
             double without = 0;
-            if (try_method(options_.thresholds.method, judged, &without) &&
-                without >= sqnr + kWorth) {
+            if (try_method(options_.thresholds.method, &without) && without >= sqnr + kWorth) {
                 report_.in_float.push_back({layer, without - sqnr});
                 sqnr = without;
             } else {
@@ -788,7 +826,7 @@ private:
 
     // tell: called with the SQNR of the outputs, or what they are the softmax of, of the whole net
     // in int8.
-    void try_methods(const SampleSource& samples, const std::function<void(Method, double)>& tell) {
+    void try_methods(const std::function<void(Method, double)>& tell) {
         const Method tried[] = {Method::kMse, Method::kPercentile, Method::kMinmax, Method::kAciq,
                                 Method::kKl};
         Progress progress("methods", 5);
@@ -796,35 +834,37 @@ private:
         for (Method method : tried) {
             progress.update(done++, method_name(method));
             double sqnr = 0;
-            if (!try_method(method, samples, &sqnr)) return;
+            if (!try_method(method, &sqnr)) return;
             tell(method, sqnr);
         }
     }
-    bool try_method(Method method, const SampleSource& samples, double* sqnr) {
+    bool try_method(Method method, double* sqnr) {
         QuantizeOptions options = options_;
-        options.thresholds.method = method, options.trial = true;
+        options.thresholds.method = method, options.trial = true, options.made = &made_;
         Model model = model_;
         std::vector<LayerChoice> layers;
         Accuracy accuracy;
         if (quantize_model(report_.calibration, options, &model, &layers) ||
-            evaluate(without_last_softmax(original_), without_last_softmax(model), samples,
-                     threads(), MetricOptions(), &accuracy))
+            evaluate(exact_.get(), without_last_softmax(model), MetricOptions(), &accuracy))
             return false;
         for (const OutputAccuracy& output : accuracy.outputs)
             *sqnr += output.agreement.sqnr_db() / (double)accuracy.outputs.size();
         return true;
     }
 
-    int equalise_channels(const SampleSource& samples, Equalised form) {
-        report_.equalised = 0;
-        if (form == Equalised::kNone) return 0;
-        const std::set<std::string> blobs = equalisable_blobs(model_);
+    // What equalise_channels goes by, of the model as it was.
+    int look_at_channels(const SampleSource& samples, Calibration* seen) {
         Progress progress("equalise", (long long)samples.count());
         CalibrateOptions how = calibrate_options(bar(&progress));
         how.ranges_only = true;
-        Calibration seen;
-        QUOLL_RETURN_IF_ERROR(look_at(samples, blobs, how, &seen));
+        QUOLL_RETURN_IF_ERROR(look_at(samples, equalisable_blobs(model_), how, seen));
         log_->clear();  // the next pass meets the same samples
+        return 0;
+    }
+
+    int equalise_channels(const Calibration& seen, Equalised form) {
+        report_.equalised = 0;
+        if (form == Equalised::kNone) return 0;
         // Ranges that somebody gives are those of the model as it is.
         std::set<std::string> given;
         for (const auto& blob : options_.blobs)
@@ -869,7 +909,9 @@ private:
     bool equalized_ = false;  // the ranges of a file of overrides are
     bool on_trial_ = false;   // what is wrong with samples is told later
     Model model_, original_;
-    Model before_;  // the same function as the original, channels equalised
+    Model before_;                         // the same function as the original, channels equalised
+    std::unique_ptr<ExactAnswers> exact_;  // to what trials are judged with
+    MadeLayers made_;                      // of trials since the blobs were looked at
     std::vector<ModelInput> inputs_;
     std::unique_ptr<SampleSource> data_, test_;
     std::unique_ptr<SomeSamples> part_, held_;

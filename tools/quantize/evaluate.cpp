@@ -133,22 +133,61 @@ double Accuracy::argmax() const {
     return least(outputs, 1, [](const Agreement& a) { return a.argmax(); });
 }
 
+int ExactAnswers::begin() {
+    const bool all = std::none_of(kept_.begin(), kept_.end(), [](auto& k) { return k.empty(); });
+    if (net_ || (all && !kept_.empty())) return kOk;
+    net_ = std::make_unique<Net>();
+    QUOLL_RETURN_IF_ERROR(make_quantize_net(model_, threads_, true, net_.get()));
+    names_.clear();
+    for (const char* name : net_->output_names()) names_.push_back(name);
+    return kOk;
+}
+
+int ExactAnswers::outputs(size_t i, const Blobs& inputs, std::vector<Mat>* outputs) {
+    const size_t kMost = 256 << 20;  // bytes
+    if (!kept_[i].empty()) return *outputs = kept_[i], kOk;
+    QUOLL_RETURN_IF_ERROR(begin());
+    QUOLL_RETURN_IF_ERROR(run_timed(*net_, inputs, &ms_, outputs));
+    size_t bytes = 0;
+    for (const Mat& m : *outputs) bytes += m.total() * m.elemsize;
+    if (bytes_ + bytes > kMost) return kOk;
+    for (const Mat& m : *outputs) kept_[i].push_back(m.clone());
+    bytes_ += bytes;
+    return kOk;
+}
+
+int ExactAnswers::run_again(const Blobs& inputs) {
+    std::vector<Mat> outputs;
+    return net_ ? run_timed(*net_, inputs, &ms_, &outputs) : kOk;
+}
+
+void ExactAnswers::end() {
+    if (std::none_of(kept_.begin(), kept_.end(), [](auto& k) { return k.empty(); })) net_.reset();
+}
+
 int evaluate(const Model& before, const Model& after, const SampleSource& samples, int threads,
              const MetricOptions& metric, Accuracy* accuracy) {
-    Net exact, rounded;
-    QUOLL_RETURN_IF_ERROR(make_quantize_net(before, threads, true, &exact));
-    QUOLL_RETURN_IF_ERROR(make_quantize_net(after, threads, true, &rounded));
-    for (const char* name : exact.output_names()) {
+    ExactAnswers exact(before, samples, threads);
+    return evaluate(&exact, after, metric, accuracy);
+}
+
+int evaluate(ExactAnswers* before, const Model& after, const MetricOptions& metric,
+             Accuracy* accuracy) {
+    const SampleSource& samples = before->samples();
+    Net rounded;
+    QUOLL_RETURN_IF_ERROR(before->begin());
+    QUOLL_RETURN_IF_ERROR(make_quantize_net(after, before->threads(), true, &rounded));
+    for (const std::string& name : before->names()) {
         accuracy->outputs.emplace_back();
         accuracy->outputs.back().blob = name;
     }
-    accuracy->ms_before = accuracy->ms_after = INFINITY;
+    accuracy->ms_after = INFINITY;
     BothMetrics task_metric(metric);
     Blobs last;
     for (size_t i = 0; i < samples.count(); i++) {
         std::vector<Mat> expected, got;
         const auto run = [&](const Blobs& inputs) {
-            QUOLL_RETURN_IF_ERROR(run_timed(exact, inputs, &accuracy->ms_before, &expected));
+            QUOLL_RETURN_IF_ERROR(before->outputs(i, inputs, &expected));
             last = inputs;
             return (int)kOk;
         };
@@ -172,11 +211,13 @@ int evaluate(const Model& before, const Model& after, const SampleSource& sample
     const size_t kRuns = 30;
     const double kMost = 200;  // milliseconds
     for (size_t i = accuracy->samples; !last.empty() && i < kRuns; i++) {
-        std::vector<Mat> expected, got;
-        QUOLL_RETURN_IF_ERROR(run_timed(exact, last, &accuracy->ms_before, &expected));
+        std::vector<Mat> got;
+        QUOLL_RETURN_IF_ERROR(before->run_again(last));
         QUOLL_RETURN_IF_ERROR(run_timed(rounded, last, &accuracy->ms_after, &got));
         if (milliseconds_since(begin) > kMost) break;
     }
+    accuracy->ms_before = before->best_ms();
+    before->end();
     if (accuracy->samples > 0) return task_metric.finish(accuracy);
     QUOLL_LOGE("none of the %zu samples to judge with can be used", samples.count());
     return kError;

@@ -2,6 +2,9 @@
 #ifndef QUOLL_TOOLS_QUANTIZE_EVALUATE_H
 #define QUOLL_TOOLS_QUANTIZE_EVALUATE_H
 
+#include <math.h>
+
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -55,8 +58,43 @@ struct Accuracy {
     double argmax() const;
 };
 
-// Runs both models on all samples as an application would, with `threads` threads for each layer.
-// Samples that cannot be read are left out. 0, or a negative code after a message.
+// The answers of a model to samples, which many others are compared with: each is computed once, as
+// far as some memory holds them.
+class ExactAnswers {
+public:
+    ExactAnswers(const Model& model, const SampleSource& samples, int threads)
+        : model_(model), samples_(samples), threads_(threads), kept_(samples.count()) {}
+    const SampleSource& samples() const { return samples_; }
+    int threads() const { return threads_; }
+    const std::vector<std::string>& names() const { return names_; }
+    // The best time of a run, once there was one.
+    double best_ms() const { return ms_; }
+
+    // Loads the model, if a run is still to come.
+    int begin();
+    // Of sample i, with these inputs.
+    int outputs(size_t i, const Blobs& inputs, std::vector<Mat>* outputs);
+    // A run to take the time of; nothing where the model is not loaded.
+    int run_again(const Blobs& inputs);
+    // Frees the model if all answers are kept.
+    void end();
+
+private:
+    const Model& model_;
+    const SampleSource& samples_;
+    const int threads_;
+    std::unique_ptr<Net> net_;
+    std::vector<std::string> names_;
+    std::vector<std::vector<Mat>> kept_;  // by sample; empty: not kept
+    size_t bytes_ = 0;
+    double ms_ = INFINITY;
+};
+
+// Runs a model on all samples as an application would, with some threads for each layer. Samples
+// that cannot be read are left out. 0, or a negative code after a message.
+int evaluate(ExactAnswers* before, const Model& after, const MetricOptions& metric,
+             Accuracy* accuracy);
+// The same of one pair of models.
 int evaluate(const Model& before, const Model& after, const SampleSource& samples, int threads,
              const MetricOptions& metric, Accuracy* accuracy);
 

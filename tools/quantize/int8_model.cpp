@@ -80,21 +80,23 @@ std::vector<float> weight_scales(const ModelLayer& layer, const WeightOptions& o
 
 namespace {
 
-// zero_point: null for values without one.
-int set_int8(ModelLayer* layer, const std::vector<float>& scales, float input_scale,
-             const int* zero_point) {
+int check_input_scale(const ModelLayer& layer, float scale) {
+    if (scale > 0.f && std::isfinite(scale)) return kOk;
+    QUOLL_LOGE("[%s %s] scale of the input: expected a positive number, got %g", layer.type.c_str(),
+               layer.name.c_str(), scale);
+    return kError;
+}
+
+}  // namespace
+
+int round_weights(const std::vector<float>& scales, bool by_channel, ModelLayer* layer) {
     const std::unique_ptr<Layer> op = layer->make_operator();
     const Mat weight = float_weight(*layer, "weight_data");
     if (!op || weight.empty()) return kError;
-    const int expected = scale_count(*op, zero_point != nullptr);
+    const int expected = scale_count(*op, by_channel);
     if ((int)scales.size() != expected) {
         QUOLL_LOGE("[%s %s] %zu scales of weights, expected %d", layer->type.c_str(),
                    layer->name.c_str(), scales.size(), expected);
-        return kError;
-    }
-    if (!(input_scale > 0.f) || !std::isfinite(input_scale)) {
-        QUOLL_LOGE("[%s %s] scale of the input: expected a positive number, got %g",
-                   layer->type.c_str(), layer->name.c_str(), input_scale);
         return kError;
     }
     const Mat values = quantize_weight(weight, to_mat(scales));
@@ -106,31 +108,27 @@ int set_int8(ModelLayer* layer, const std::vector<float>& scales, float input_sc
     layer->set_params(*op);
     layer->set_weight("weight_data", values);
     layer->set_weight("weight_data_int8_scales", to_mat(scales));
-    layer->set_weight("bottom_blob_int8_scales", to_mat({input_scale}));
-    if (!zero_point) return kOk;
-    layer->set("int8_affine", 1);
-    return layer->set("bottom_zero_point", *zero_point);
+    return kOk;
 }
 
-}  // namespace
-
-int make_int8(ModelLayer* layer, const std::vector<float>& scales, float input_scale) {
-    return set_int8(layer, scales, input_scale, nullptr);
+int round_input(float scale, ModelLayer* layer) {
+    QUOLL_RETURN_IF_ERROR(check_input_scale(*layer, scale));
+    layer->set_weight("bottom_blob_int8_scales", to_mat({scale}));
+    return kOk;
 }
 
-int make_int16(ModelLayer* layer, const std::vector<float>& scales, float most, int bits,
-               float* input_scale) {
+int round_input16(float most, int bits, ModelLayer* layer, float* scale) {
     const int steps = std::min((1 << (bits - 1)) - 1, kInt16Limit);
-    *input_scale = (float)steps / most;
-    QUOLL_RETURN_IF_ERROR(make_int8(layer, scales, *input_scale));
+    *scale = (float)steps / most;
+    QUOLL_RETURN_IF_ERROR(round_input(*scale, layer));
     return layer->set("int8_affine", kInt16Input);
 }
 
-int make_affine(int index, const std::vector<float>& scales, const ValueRange& range,
-                Model* model) {
+int round_input_affine(int index, const ValueRange& range, Model* model) {
     ModelLayer& layer = model->layers[index];
     const AffineRange affine(range.low, range.high);
-    QUOLL_RETURN_IF_ERROR(set_int8(&layer, scales, 1.f / affine.scale, &affine.zero_point));
+    QUOLL_RETURN_IF_ERROR(round_input(1.f / affine.scale, &layer));
+    layer.set("int8_affine", 1), layer.set("bottom_zero_point", affine.zero_point);
     const std::string blob = layer.inputs[0];
     for (const ModelLayer& other : model->layers) {
         if (!other.is<AffineQuantize>()) continue;
@@ -148,6 +146,18 @@ int make_affine(int index, const std::vector<float>& scales, const ValueRange& r
     ModelLayer& rounds = model->add("AffineQuantize", name, {blob}, {name});
     rounds.set("scale", affine.scale);
     return rounds.set("zero_point", affine.zero_point);
+}
+
+int make_affine(int layer, const std::vector<float>& scales, const ValueRange& range,
+                Model* model) {
+    QUOLL_RETURN_IF_ERROR(round_weights(scales, true, &model->layers[layer]));
+    return round_input_affine(layer, range, model);
+}
+
+int make_int8(ModelLayer* layer, const std::vector<float>& scales, float input_scale) {
+    QUOLL_RETURN_IF_ERROR(check_input_scale(*layer, input_scale));
+    QUOLL_RETURN_IF_ERROR(round_weights(scales, false, layer));
+    return round_input(input_scale, layer);
 }
 
 Mat dequantized_weight(const ModelLayer& layer) {

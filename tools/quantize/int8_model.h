@@ -22,19 +22,27 @@ struct WeightOptions {
 std::vector<float> weight_scales(const ModelLayer& layer, const WeightOptions& options,
                                  bool by_channel = false);
 
-// Makes the layer round its input with `input_scale` and its weights with `scales`, which become
-// int8. 0, or a negative code after a message: then the layer is as before.
-int make_int8(ModelLayer* layer, const std::vector<float>& scales, float input_scale);
+// Makes a layer's weights int8 by `scales`: half of an int8 layer, whose other half is one of the
+// round_input functions. 0, or a negative code after a message: then the layer is as before.
+int round_weights(const std::vector<float>& scales, bool by_channel, ModelLayer* layer);
+
+// The layer rounds its input with `scale`.
+int round_input(float scale, ModelLayer* layer);
+
+// The same to so many bits, 9 to 16, of which `most` is the largest value: of Convolution without
+// groups and InnerProduct. Steps are those of the bits, the room that of 16.
+int round_input16(float most, int bits, ModelLayer* layer, float* scale);
 
 // The same with a zero point: the layer then reads int8 values, which an AffineQuantize at the end
 // of the model, one for all layers that read the same blob in the same form, makes of its input.
-// range: of the input, with 0 in it. scales: by channel.
-int make_affine(int layer, const std::vector<float>& scales, const ValueRange& range, Model* model);
+// range: of the input, with 0 in it. Weights have scales by channel.
+int round_input_affine(int layer, const ValueRange& range, Model* model);
 
-// The same for inputs that are rounded to so many bits, 9 to 16, of which `most` is the largest: of
-// Convolution without groups and InnerProduct. Steps are those of the bits, the room that of 16.
-int make_int16(ModelLayer* layer, const std::vector<float>& scales, float most, int bits,
-               float* input_scale);
+// round_weights and round_input. 0, or a negative code after a message: then the layer is as
+// before.
+int make_int8(ModelLayer* layer, const std::vector<float>& scales, float input_scale);
+// round_weights and round_input_affine.
+int make_affine(int layer, const std::vector<float>& scales, const ValueRange& range, Model* model);
 
 // Adds to the bias what rounded weights take from the mean output, given the mean of each channel
 // of the input (of an InnerProduct: of each value of a row). before: the layer with f32 weights.

@@ -21,12 +21,11 @@ class Search {
 public:
     Search(const Model& original, const Model& model, const Calibration& calibration,
            const SampleSource& samples, const MixedOptions& mixed, const QuantizeOptions& options)
-        : original_(original),
-          model_(model),
+        : model_(model),
           calibration_(calibration),
-          samples_(samples),
           mixed_(mixed),
-          options_(options) {}
+          options_(options),
+          exact_(original, samples, mixed.threads) {}
 
     // The layers that are int8 when none is left in float.
     int find_layers(std::vector<std::string>* layers) const {
@@ -41,17 +40,15 @@ public:
         return kOk;
     }
 
-    int measure(const std::vector<std::string>& in_float, const std::string& kind,
-                Measured* m) const {
+    int measure(const std::vector<std::string>& in_float, const std::string& kind, Measured* m) {
         QuantizeOptions options = options_;
-        options.trial = true;
+        options.trial = true, options.made = &made_;
         for (const std::string& layer : in_float) options.layers[layer].kind = kind;
         Model model = model_;
         std::vector<LayerChoice> choices;
         Accuracy accuracy;
         QUOLL_RETURN_IF_ERROR(quantize_model(calibration_, options, &model, &choices));
-        QUOLL_RETURN_IF_ERROR(
-            evaluate(original_, model, samples_, mixed_.threads, mixed_.metric, &accuracy));
+        QUOLL_RETURN_IF_ERROR(evaluate(&exact_, model, mixed_.metric, &accuracy));
         ModelFacts facts;
         QUOLL_RETURN_IF_ERROR(analyse_model(model, options.sizes, &facts));
         m->drop = drop_of(accuracy, mixed_.metric.name);
@@ -74,7 +71,7 @@ public:
 
     // The point with these layers of this kind, measured.
     int add(const std::vector<std::string>& layers, const std::string& kind, FrontierPoint point,
-            std::vector<FrontierPoint>* frontier) const {
+            std::vector<FrontierPoint>* frontier) {
         Measured m;
         QUOLL_RETURN_IF_ERROR(measure(layers, kind, &m));
         point.kind = kind;
@@ -84,12 +81,12 @@ public:
     }
 
 private:
-    const Model& original_;
     const Model& model_;
     const Calibration& calibration_;
-    const SampleSource& samples_;
     const MixedOptions& mixed_;
     const QuantizeOptions& options_;
+    ExactAnswers exact_;
+    MadeLayers made_;
 };
 
 // Numbers of float layers to look at: few close to 0, where it matters most.
@@ -153,7 +150,7 @@ int choose_mixed(const Model& original, const Model& model, const Calibration& c
                  const SampleSource& samples, const MixedOptions& mixed,
                  const ProgressSink& progress, QuantizeOptions* options,
                  std::vector<FrontierPoint>* frontier) {
-    const Search search(original, model, calibration, samples, mixed, *options);
+    Search search(original, model, calibration, samples, mixed, *options);
     std::vector<std::string> layers;
     QUOLL_RETURN_IF_ERROR(search.find_layers(&layers));
     QUOLL_RETURN_IF_ERROR(check_truths(mixed.metric, samples));
@@ -199,11 +196,13 @@ int choose_mixed(const Model& original, const Model& model, const Calibration& c
         if (!best || (mixed.max_drop >= 0 ? wide : point.drop < best->drop)) best = &point;
     }
     if (!best) {
-        const FrontierPoint &first = frontier->front(), &last = frontier->back();
+        const FrontierPoint& first = frontier->front();
+        const auto last = std::find_if(frontier->rbegin(), frontier->rend(),
+                                       [](const auto& point) { return point.kind == "float"; });
         QUOLL_LOGE(
             "no choice of layers will do: with all in int8 the drop is %g in %g ms and %.0f "
             "bytes, with none %g in %g ms and %.0f bytes",
-            first.drop, first.ms, first.bytes, last.drop, last.ms, last.bytes);
+            first.drop, first.ms, first.bytes, last->drop, last->ms, last->bytes);
         return kError;
     }
     best->chosen = true;

@@ -6,7 +6,8 @@
 
 #include "common/cli.h"
 #include "common/model_files.h"
-#include "quantize/quantize.h"
+#include "quantize/int8_model.h"
+#include "quantize/ncnn_forms.h"
 
 using namespace quoll;
 
@@ -18,9 +19,11 @@ struct Arguments {
 
 const char kProgram[] = "ncnn2int8";
 const char kFooter[] =
-    "Layers without a line of weights in the table stay in float. Without a table, inner products "
-    "and Gemm get int8\n"
-    "weights and find the scale of their input in each run.\n"
+    "Convolutions and inner products without a line of weights in the table stay in float. Of "
+    "Gemm, "
+    "attention, Embed\n"
+    "and recurrent layers no table is needed: they find the scales of what they read in each "
+    "run.\n"
     "Exit code: 0, 1 when a file is at fault, 2 for a wrong command line. Files are written whole "
     "or not at all.\n";
 
@@ -29,17 +32,11 @@ int run(const Arguments& a, MessageLog* log) {
     Model model;
     std::vector<std::string> done;
     if (load_model_files(a.in_param, a.in_bin, &model)) return fail("cannot load " + a.in_param);
-    if (a.table.empty()) {
-        QuantizeOptions options;
-        options.kind = "dynamic";
-        std::vector<LayerChoice> layers;
-        if (quantize_model(Calibration(), options, &model, &layers)) return fail("");
-        for (const LayerChoice& layer : layers)
-            if (layer.kind == "dynamic") done.push_back(layer.name);
-    } else {
+    if (!a.table.empty()) {
         ScaleTable table;
         if (read_table(a.table, &table) || quantize_by_table(table, &model, &done)) return fail("");
     }
+    if (make_ncnn_forms(&model, &done)) return fail("");
     OutputFiles files({a.in_param, a.in_bin, a.table});
     if (save_model_files(model, a.out_param, a.out_bin, &files) || files.commit()) return fail("");
     printf("%zu layers in int8\n", done.size());
@@ -50,7 +47,7 @@ int run(const Arguments& a, MessageLog* log) {
 
 int main(int argc, char** argv) {
     Arguments a;
-    CommandLine line("Makes layers of a model int8 by ncnn's table.", kProgram);
+    CommandLine line("Makes layers of a model int8 as ncnn has them, by its table.", kProgram);
     line.footer(kFooter);
     line.option("IN.param", a.in_param, "the graph").required();
     line.option("IN.bin", a.in_bin, "the weights").required();

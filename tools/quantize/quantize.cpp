@@ -121,27 +121,39 @@ private:
     int make_static(LayerChoice* choice) {
         ModelLayer& layer = model_->layers[choice->layer];
         find_range(choice);
-        const bool affine = choice->kind == "affine";
-        choice->weight_scales = weight_scales(layer, options_.weights, affine);
-        if (choice->weight_scales.empty()) choice->why = "its weights are no finite numbers";
+        if (choice->why.empty()) QUOLL_RETURN_IF_ERROR(make_weights(choice, &layer));
         if (!choice->why.empty()) return keep_float(choice->why, choice), kOk;
-        const ModelLayer before = layer;
-        if (affine) {
+        if (choice->kind == "affine") {
             choice->input_scale = 255.f / (choice->range.high - choice->range.low);
-            QUOLL_RETURN_IF_ERROR(
-                make_affine(choice->layer, choice->weight_scales, choice->range, model_));
-        } else if (choice->kind == kInt16Kind) {
+            return round_input_affine(choice->layer, choice->range, model_);
+        }
+        if (choice->kind == kInt16Kind) {
             const int said = bits_of(choice->blob);
             choice->bits = said > 8 ? said : 16;
-            QUOLL_RETURN_IF_ERROR(make_int16(&layer, choice->weight_scales,
-                                             choice->range.magnitude(), choice->bits,
-                                             &choice->input_scale));
-        } else {
-            choice->input_scale = 127.f / choice->range.magnitude();
-            QUOLL_RETURN_IF_ERROR(make_int8(&layer, choice->weight_scales, choice->input_scale));
+            return round_input16(choice->range.magnitude(), choice->bits, &layer,
+                                 &choice->input_scale);
         }
-        set_rounded(&layer);
-        correct(before, choice->blob, &layer);
+        choice->input_scale = 127.f / choice->range.magnitude();
+        return round_input(choice->input_scale, &layer);
+    }
+
+    // Rounds them and corrects the bias, or says why not.
+    int make_weights(LayerChoice* choice, ModelLayer* layer) const {
+        const std::pair<std::string, std::string> key(choice->kind, choice->name);
+        if (options_.made && options_.made->count(key)) {
+            const MadeLayer& made = options_.made->at(key);
+            *layer = made.layer, choice->weight_scales = made.scales;
+            return kOk;
+        }
+        const bool by_channel = choice->kind == "affine";
+        choice->weight_scales = weight_scales(*layer, options_.weights, by_channel);
+        if (choice->weight_scales.empty())
+            return choice->why = "its weights are no finite numbers", kOk;
+        const ModelLayer before = *layer;
+        QUOLL_RETURN_IF_ERROR(round_weights(choice->weight_scales, by_channel, layer));
+        set_rounded(layer);
+        correct(before, choice->blob, layer);
+        if (options_.made) (*options_.made)[key] = {*layer, choice->weight_scales};
         return kOk;
     }
 

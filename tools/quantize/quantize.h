@@ -32,6 +32,14 @@ struct BlobOverride {
     std::vector<std::string> sources;  // whose ranges are joined with its own
 };
 
+// Layers with their weights rounded and biases corrected, by kind and name, which do not depend on
+// the ranges of their inputs: for many trials on one model, calibration and set of options.
+struct MadeLayer {
+    ModelLayer layer;
+    std::vector<float> scales;
+};
+typedef std::map<std::pair<std::string, std::string>, MadeLayer> MadeLayers;
+
 struct QuantizeOptions {
     ThresholdOptions thresholds;
     WeightOptions weights;
@@ -45,6 +53,7 @@ struct QuantizeOptions {
     std::map<std::string, LayerOverride> layers;
     std::map<std::string, BlobOverride> blobs;
     RoundedWeights rounded;                      // of weight_grids, from reconstruct_weights
+    MadeLayers* made = nullptr;                  // of trials before, and for those that follow
     std::map<std::string, ValueRange> searched;  // of method eq, by source: see eq_search.h
 };
 

@@ -3,32 +3,17 @@
 #ifndef QUOLL_LAYER_INT8_ROWS_H
 #define QUOLL_LAYER_INT8_ROWS_H
 
-#include <math.h>
-
-#include <algorithm>
-
 #include "quoll/mat.h"
 
 namespace quoll {
 
 // The factor that maps the largest of `rows` x `count` values, `step` floats from row to row, to
 // 127.
-inline float int8_scale(const float* x, int rows, size_t step, int count) {
-    float most = 0.f;
-    for (int y = 0; y < rows; y++)
-        for (int i = 0; i < count; i++) most = std::max(most, fabsf(x[y * step + i]));
-    return most == 0.f ? 1.f : 127.f / most;
-}
+float int8_scale(const float* x, int rows, size_t step, int count);
 
-inline void to_int8(const float* x, int count, float scale, signed char* out) {
-    for (int i = 0; i < count; i++) out[i] = float2int8(x[i] * scale);
-}
+void to_int8(const float* x, int count, float scale, signed char* out);
 
-inline int64_t int8_dot(const signed char* a, const signed char* b, int count) {
-    int64_t sum = 0;
-    for (int i = 0; i < count; i++) sum += a[i] * b[i];
-    return sum;
-}
+int64_t int8_dot(const signed char* a, const signed char* b, int count);
 
 }  // namespace quoll
 

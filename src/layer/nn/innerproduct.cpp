@@ -5,6 +5,7 @@
 #include "layer/common/activation.h"
 #include "layer/common/affine8.h"
 #include "layer/common/conv_window.h"
+#include "runtime/turned_weight.h"
 
 namespace quoll {
 
@@ -62,7 +63,17 @@ int InnerProduct::load_model(const ModelBin& mb) {
     return check_weight_dtype(*this, weight_data, int8_scale_term != 0);
 }
 
+Mat InnerProduct::weight_by_outputs() const {
+    return WeightByInputs::is(weight_data) ? WeightByInputs(weight_data).turned() : weight_data;
+}
+
+int InnerProduct::settle_weight() {
+    weight_data = weight_by_outputs();
+    return weight_data.empty() ? kOutOfMemory : kOk;
+}
+
 int InnerProduct::create_pipeline(const Option&) {
+    QUOLL_RETURN_IF_ERROR(settle_weight());
     if (!is_int8()) return kOk;
     weight_data_int8 = weight_data.dtype == DType::s8
                            ? weight_data

@@ -22,6 +22,11 @@ public:
     int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
     bool fusion_target(FusionTarget* t) override;
 
+    // [num_output][num_input], however it lies; empty when memory runs out.
+    Mat weight_by_outputs() const;
+    // Makes weight_data that.
+    int settle_weight();
+
     bool is_int8() const { return kHasInt8 && int8_scale_term != 0; }
     bool int16_input() const { return is_int8() && int8_affine == kInt16Input; }
     // Columns of the weight.
@@ -38,7 +43,9 @@ public:
     int activation_type;
     Mat activation_params;
 
-    Mat weight_data;  // 1-D f32 or s8: [num_output][num_input]
+    // 1-D f32 or s8: [num_output][num_input]. While a model is loaded it may lie the other way
+    // round, wherever it is aligned, in memory that goes afterwards (turned_weight.h).
+    Mat weight_data;
     Mat bias_data;
     Mat weight_data_int8_scales;
     Mat bottom_blob_int8_scales;

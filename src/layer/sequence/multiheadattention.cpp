@@ -184,10 +184,10 @@ AttentionHead MultiHeadAttention::head_of(const Call& call, const Mat& queries, 
     return h;
 }
 
-// y(i, j) = (sum + bias) * factor at y[i * y_row + j * y_column] for the rows i of x. In int8, x is
-// rounded with one scale, or with one a row in front of `out`.
-int MultiHeadAttention::project(const Mat& x, const Projection& p, float factor, const Option& opt,
-                                float* y, ptrdiff_t y_row, ptrdiff_t y_column) const {
+// In int8, x is rounded with one scale, or with one a row in front of `out`.
+int MultiHeadAttention::project_rows(const Mat& x, const Projection& p, float factor,
+                                     const Option& opt, float* y, ptrdiff_t y_row,
+                                     ptrdiff_t y_column) const {
     const BlockQuant quant(quantize_term);
     const bool int8 = quantize_term != 0 && !quant, last = &p == &out;
     Mat weight(Shape(p.in), 1, opt.workspace_allocator);
@@ -232,16 +232,17 @@ int MultiHeadAttention::forward(const std::vector<Mat>& bottoms, std::vector<Mat
     Mat queries(Shape(embed_dim, call.src), 1, opt.workspace_allocator);
     Mat joined(Shape(embed_dim, call.src), 1, opt.workspace_allocator);
     if (queries.empty() || joined.empty()) return kOutOfMemory;
-    QUOLL_RETURN_IF_ERROR(project(call.query, q, scale, opt, queries, embed_dim, 1));
+    QUOLL_RETURN_IF_ERROR(project_rows(call.query, q, scale, opt, queries, embed_dim, 1));
     if (!call.from_cache) {
         float *keys = call.keys, *values = call.values;
-        QUOLL_RETURN_IF_ERROR(project(call.key, k, 1.f, opt, keys + call.past, 1, call.dst));
-        QUOLL_RETURN_IF_ERROR(project(call.value, v, 1.f, opt, values + call.past, 1, call.dst));
+        QUOLL_RETURN_IF_ERROR(project_rows(call.key, k, 1.f, opt, keys + call.past, 1, call.dst));
+        QUOLL_RETURN_IF_ERROR(
+            project_rows(call.value, v, 1.f, opt, values + call.past, 1, call.dst));
     }
     const bool int8 = quantize_term != 0 && !BlockQuant(quantize_term);
     for (int i = 0; i < num_heads; i++)
         QUOLL_RETURN_IF_ERROR(attend(head_of(call, queries, joined, i), int8, opt));
-    return project(joined, out, 1.f, opt, tops[0], out.out, 1);
+    return project_rows(joined, out, 1.f, opt, tops[0], out.out, 1);
 }
 
 int64_t MultiHeadAttention::macs(const std::vector<Shape>& in,

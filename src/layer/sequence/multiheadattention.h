@@ -71,10 +71,9 @@ protected:
                 Call* call) const;
     // Head i of projected queries [src][embed_dim] into `joined`, of the same shape.
     AttentionHead head_of(const Call& call, const Mat& queries, Mat& joined, int i) const;
-
-private:
-    int project(const Mat& x, const Projection& p, float factor, const Option& opt, float* y,
-                ptrdiff_t y_row, ptrdiff_t y_column) const;
+    // y(i, j) = (sum + bias) * factor at y[i * y_row + j * y_column] for the rows i of x.
+    virtual int project_rows(const Mat& x, const Projection& p, float factor, const Option& opt,
+                             float* y, ptrdiff_t y_row, ptrdiff_t y_column) const;
 };
 
 }  // namespace quoll

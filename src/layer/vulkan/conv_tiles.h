@@ -39,7 +39,8 @@ const std::vector<ConvTile>& conv_tiles(bool matrix);
 ConvTiling choose_tiling(Recorder& r, Shader shader, bool matrix, const ConvProduct& product);
 // The specialisation constants of common/matrix.glsl, 5 and the following.
 Words tile_constants(const ConvTile& tile, const MatrixUnits& units);
-// Adds the bindings of common/split.glsl, for `tiles`; `any`: where there are none.
+// Adds the bindings of common/split.glsl, for `tiles`; `any`: where there are none, one that is
+// constant or that the dispatch writes, as a shader that divides nothing may still write it.
 void add_split(Recorder& r, const ConvTiling& tiling, uint32_t tiles, const Binding& any,
                std::vector<Binding>* bindings);
 // For measurements: what choose_tiling() says to this thread from now on; null: as it thinks.

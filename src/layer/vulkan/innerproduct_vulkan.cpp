@@ -15,7 +15,8 @@ public:
         : layer_(layer), f_(layer.activation_type, layer.activation_params) {}
 
     int load(VulkanContext& context) {
-        const std::vector<float> from = values_of(layer_.weight_data);
+        const std::vector<float> from = values_of(layer_.weight_by_outputs());
+        if (from.empty()) return kOutOfMemory;
         const size_t inputs = (size_t)layer_.num_input(), width = round4((uint32_t)inputs);
         std::vector<float> rows(width * layer_.num_output, 0.f);
         for (int o = 0; o < layer_.num_output; o++)

@@ -120,7 +120,7 @@ void MatrixProduct::record_tiles(Recorder& r, Words push) const {
     const bool a_in = has_vectors(a_steps, a_steps.column, a_steps.row, depth, 4);
     const bool b_in = has_vectors(b_steps, b_steps.row, b_steps.column, depth, 4);
     std::vector<Binding> bindings = {a, b, has_addend ? addend : a, y, has_bias ? bias : a};
-    add_split(r, tiling, x * y_groups * (uint32_t)(c * d), a, &bindings);
+    add_split(r, tiling, x * y_groups * (uint32_t)(c * d), y, &bindings);
     push.push_back(tiling.splits);
     r.dispatch(Shader::product, {has_addend, f.type, has_bias, a_in, b_in, t.m, t.n}, bindings,
                push, x, y_groups, (uint32_t)(c * d * tiling.splits));
@@ -146,7 +146,7 @@ void MatrixProduct::record_units(Recorder& r, Words push) const {
     constants.insert(constants.end(), shape.begin(), shape.end());
     constants.insert(constants.end(), {a_in(8), b_in(8), out_vectors});
     std::vector<Binding> bindings = {a, b, has_addend ? addend : a, y, has_bias ? bias : a};
-    add_split(r, tiling, x * y_groups * (uint32_t)(c * d), a, &bindings);
+    add_split(r, tiling, x * y_groups * (uint32_t)(c * d), y, &bindings);
     push.push_back(tiling.splits);
     r.dispatch(Shader::product_matrix, constants, bindings, push, x, y_groups,
                (uint32_t)(c * d * tiling.splits));

@@ -2,14 +2,16 @@
 #include "layer/cpu/attention/attend.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/gemm/constant_matrix.h"
+#include "layer/cpu/int8/int8_sums.h"
 #include "layer/sequence/multiheadattention.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
 namespace {
 
-// The projections' weights are packed by create_pipeline, which lets the originals go. Quantised
-// ones run on the reference.
+// The projections' weights are packed by create_pipeline, which lets the originals go. With int8
+// ones attention's own products run on the reference, with blocks all does.
 class MultiHeadAttentionCpu : public MultiHeadAttention {
 public:
     int create_pipeline(const Option& opt) override;
@@ -19,6 +21,9 @@ public:
                         bool inplace, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+
+    int project_rows(const Mat& x, const Projection& p, float factor, const Option& opt, float* y,
+                     ptrdiff_t y_row, ptrdiff_t y_column) const override;
 
 private:
     struct Plan : public LayerPlan {
@@ -45,6 +50,7 @@ private:
     }
     Rows outputs(int rows) const { return {out, out_, rows, out.out, 1}; }
     int pack(Projection& p, const Option& opt, ConstantMatrix* matrix);
+    int pack_int8();
     int make_plan(const std::vector<Shape>& bottoms, const Option& opt, Plan* plan) const;
     int run(const Plan& plan, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
             const Option& opt) const;
@@ -56,6 +62,7 @@ private:
 
     const KernelSet* kernels_ = nullptr;  // null: the reference runs
     ConstantMatrix q_, k_, v_, out_;
+    Int8Sums int8_[4];  // instead, for int8, in the order of the weights
 };
 
 int MultiHeadAttentionCpu::pack(Projection& p, const Option& opt, ConstantMatrix* matrix) {
@@ -65,9 +72,37 @@ int MultiHeadAttentionCpu::pack(Projection& p, const Option& opt, ConstantMatrix
     return kOk;
 }
 
+int MultiHeadAttentionCpu::pack_int8() {
+    Projection* const all[] = {&q, &k, &v, &out};
+    for (int i = 0; i < 4 && !BlockQuant(quantize_term); i++) {
+        QUOLL_RETURN_IF_ERROR(int8_[i].create(*this, all[i]->weight_data, all[i]->out));
+        if (int8_[i].created()) all[i]->weight_data.release();
+    }
+    return kOk;
+}
+
+int MultiHeadAttentionCpu::project_rows(const Mat& x, const Projection& p, float factor,
+                                        const Option& opt, float* y, ptrdiff_t y_row,
+                                        ptrdiff_t y_column) const {
+    const Int8Sums& matrix = int8_[&p == &q ? 0 : &p == &k ? 1 : &p == &v ? 2 : 3];
+    if (!matrix.created())
+        return MultiHeadAttention::project_rows(x, p, factor, opt, y, y_row, y_column);
+    const bool last = &p == &out;
+    Mat scales, sums;
+    QUOLL_RETURN_IF_ERROR(matrix.forward(x, (size_t)p.in, x.h, !last, &scales, &sums, opt));
+    parallel_for(x.h, threads_for(opt, (double)x.h * p.out), [&](int64_t i) {
+        const float *from = sums.row((int)i), *weights = p.int8_scales, *bias = p.bias_data;
+        const float own = scales[(size_t)i];
+        float* const to = y + i * y_row;
+        for (int j = 0; j < p.out; j++)
+            to[j * y_column] = (from[j] * (1.f / (weights[last ? 0 : j] * own)) + bias[j]) * factor;
+    });
+    return kOk;
+}
+
 int MultiHeadAttentionCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(MultiHeadAttention::create_pipeline(opt));
-    if (quantize_term) return kOk;
+    if (quantize_term) return pack_int8();
     kernels_ = &host_kernel_set();
     QUOLL_RETURN_IF_ERROR(pack(q, opt, &q_));
     QUOLL_RETURN_IF_ERROR(pack(k, opt, &k_));

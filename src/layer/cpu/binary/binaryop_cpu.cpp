@@ -252,11 +252,15 @@ int period_of(const size_t step[4], const int size[4], int first, int pack) {
     return values <= kPatternSize && kPatternSize % values == 0 ? (int)values : 0;
 }
 
-// Only one of the sides may repeat.
+// Only one of the sides may repeat. Values of a storage type go in chunks, which must have whole
+// periods.
 bool repeats_beside(const size_t repeating[4], const size_t dense[4], const int size[4], int first,
-                    int pack) {
-    return layout_of(repeating, size, first, pack) == kStrided &&
-           layout_of(dense, size, first, pack) == kDense && period_of(repeating, size, first, pack);
+                    int pack, bool in_chunks) {
+    if (layout_of(repeating, size, first, pack) != kStrided ||
+        layout_of(dense, size, first, pack) != kDense)
+        return false;
+    const int period = period_of(repeating, size, first, pack);
+    return period && (!in_chunks || Chunks::kChunk % period == 0);
 }
 
 }  // namespace
@@ -326,8 +330,10 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
     // The axes that one call covers: all behind the outermost one if both operands allow it.
     int covered = std::min(outermost + 1, 3);
     const StorageKernels* storage = storage_kernels(host_kernel_set(), out.dtype);
-    const bool a_repeats = !storage && repeats_beside(a.step, b.step, to.size, covered, pack);
-    const bool b_repeats = !storage && repeats_beside(b.step, a.step, to.size, covered, pack);
+    const bool a_repeats =
+        repeats_beside(a.step, b.step, to.size, covered, pack, storage != nullptr);
+    const bool b_repeats =
+        repeats_beside(b.step, a.step, to.size, covered, pack, storage != nullptr);
     while (covered < 3 && !a_repeats && !b_repeats &&
            (layout_of(a.step, to.size, covered, pack) == kStrided ||
             layout_of(b.step, to.size, covered, pack) == kStrided))

@@ -3,11 +3,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "layer/cpu/cast/storage.h"
-#include "quoll/log.h"
 #include "quoll/layer.h"
+#include "quoll/log.h"
 #include "quoll/mat.h"
 #include "runtime/scalar.h"
 #include "runtime/thread_pool.h"
@@ -259,15 +260,33 @@ bool matches(const Mat& values, const Mat& src, const char* function, const char
     return false;
 }
 
-// y = convert(x, scale, bias) where scale and bias advance (by s_step and o_step) with the channel,
-// and channels repeat after `period` scalars; Period is that number where it is known, otherwise 0.
-template <int Period, class From, class To, class Convert>
-void scale_channels(const From* __restrict x, To* __restrict y, size_t count, size_t period,
-                    const float* s, size_t s_step, const float* o, size_t o_step, Convert convert) {
-    const size_t channels = Period ? Period : period;
-    for (size_t base = 0; base < count; base += channels)
+// Of scalar i scale and bias are number i % kRun.
+constexpr size_t kRun = 16;
+template <class From, class To, class Convert>
+void scale_run(const From* __restrict x, To* __restrict y, size_t count, const float* s,
+               const float* o, Convert convert) {
+    size_t i = 0;
+    for (; i + kRun <= count; i += kRun)
+        for (size_t k = 0; k < kRun; k++) y[i + k] = convert(x[i + k], s[k], o[k]);
+    for (size_t k = 0; i < count; i++, k++) y[i] = convert(x[i], s[k], o[k]);
+}
+
+// Of channels that lie `pack` to a block; 0: one after the other. Not inline: each thread's part of
+// the loop would hold a copy of its own.
+template <class From, class To, class Convert>
+__attribute__((noinline)) void scale_block(const From* x, To* y, size_t count, size_t pack,
+                                           const float* s, size_t s_step, const float* o,
+                                           size_t o_step, Convert convert) {
+    const size_t channels = std::max<size_t>(1, pack ? pack : count);  // in turn
+    if (s_step + o_step == 0 || kRun % channels == 0) {
+        float run_s[kRun], run_o[kRun];
+        for (size_t k = 0; k < kRun; k++)
+            run_s[k] = s[k % channels * s_step], run_o[k] = o[k % channels * o_step];
+        return scale_run(x, y, count, run_s, run_o, convert);
+    }
+    for (size_t i = 0; i < count; i += channels)
         for (size_t k = 0; k < channels; k++)
-            y[base + k] = convert(x[base + k], s[k * s_step], o[k * o_step]);
+            y[i + k] = convert(x[i + k], s[k * s_step], o[k * o_step]);
 }
 
 // convert(x, scale, bias) on each scalar. `bias` may be null.
@@ -278,19 +297,8 @@ void scale_cast(const Mat& src, Mat& dst, const Mat& scale, const Mat* bias, con
     const size_t s_step = scale.w > 1, o_step = bias && bias->w > 1;
     const size_t pack = src.dims == 1 ? 0 : src.elempack;
     for_each_block(src, dst, opt, [&](const void* a, void* b, int channel, size_t count) {
-        const From* x = (const From*)a;
-        To* y = (To*)b;
-        const float *s = scales + channel * s_step, *o = biases + channel * o_step;
-        if (pack == 1 || s_step + o_step == 0)  // one scale and bias for all
-            scale_channels<0>(x, y, count, count, s, 0, o, 0, convert);
-        else if (pack == 4)
-            scale_channels<4>(x, y, count, pack, s, s_step, o, o_step, convert);
-        else if (pack == 8)
-            scale_channels<8>(x, y, count, pack, s, s_step, o, o_step, convert);
-        else if (pack == 16)
-            scale_channels<16>(x, y, count, pack, s, s_step, o, o_step, convert);
-        else
-            scale_channels<0>(x, y, count, pack ? pack : count, s, s_step, o, o_step, convert);
+        scale_block((const From*)a, (To*)b, count, pack, scales + channel * s_step, s_step,
+                    biases + channel * o_step, o_step, convert);
     });
 }
 

@@ -12,7 +12,7 @@ namespace quoll {
 
 struct Int8TilePlan {};
 
-// Int8Conv, Int8Depthwise and Int8Matrix.
+// Int8Conv, Int8Depthwise, Int8Matrix and Int8Sums.
 class NoInt8 {
 public:
     enum { kUnsuitable = 1 };
@@ -46,6 +46,7 @@ public:
 typedef NoInt8 Int8Conv;
 typedef NoInt8 Int8Depthwise;
 typedef NoInt8 Int8Matrix;
+typedef NoInt8 Int8Sums;
 
 inline int int16_parts(const Mat&, float, Mat*, Mat*, const Option&) { return kError; }
 inline bool int8_sums_fit(const Mat&, int, bool = false) { return false; }

@@ -17,6 +17,12 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
         QUOLL_RETURN_IF_ERROR(int8_.create(*this, *this, opt));
         return kOk;
     }
+    QUOLL_RETURN_IF_ERROR(planes_.create(*this, *this, opt));
+    if (planes_.created()) {
+        support_bf16_storage = true;
+        weight_data.release();
+        return kOk;
+    }
     QUOLL_RETURN_IF_ERROR(runner_.create(*this, *this, opt));
     support_bf16_storage = opt.use_bf16_storage && !runner_.makes_f16();
     support_fp16_storage = runner_.takes_f16();
@@ -110,6 +116,7 @@ int ConvolutionCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bot
 void ConvolutionCpu::plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in,
                                   const Option& opt, std::vector<BlobLayout>* out) const {
     if (kHasInt8 && low_) return low_->plan_layouts(nullptr, in, opt, out);
+    if (planes_.created()) return planes_.plan_layout(*this, *this, in, opt, &(*out)[0]);
     if (!is_fast(in.size())) return;
     BlobLayout& top = (*out)[0];
     const bool flat = is_flat_input(*this, in[0].shape);
@@ -240,6 +247,10 @@ int ConvolutionCpu::forward(const std::vector<Mat>& bottom_blobs, std::vector<Ma
         QUOLL_RETURN_IF_ERROR(make_plan(*in, opt, &p));
         std::vector<Mat> bottoms(bottom_blobs);
         return forward_planned(p, bottoms, top_blobs, false, opt);
+    }
+    if (planes_.created() && bottom_blobs.size() == (add_input ? 2u : 1u)) {
+        top_blobs.resize(1);
+        return planes_.forward(*this, *this, bottom_blobs, &top_blobs[0], opt);
     }
     if (kHasInt8 && low_ && bottom_blobs.size() == 1) {
         top_blobs.resize(1);

@@ -1,6 +1,7 @@
 #ifndef QUOLL_LAYER_CPU_CONV_CONV_LAYER_H
 #define QUOLL_LAYER_CPU_CONV_CONV_LAYER_H
 
+#include "layer/cpu/conv/conv_planes.h"
 #include "layer/cpu/conv/conv_runner.h"
 #include "layer/cpu/int8/int8_conv.h"
 #include "layer/cpu/int8/int8_matrix.h"
@@ -58,6 +59,7 @@ private:
 
     ConvRunner runner_;
     Int8Conv int8_;
+    PlaneConv planes_;
     // Of 16-bit inputs: convolutions of the low bytes and of the high ones, which add the former's
     // results. Null where sums might not fit.
     std::unique_ptr<ConvolutionCpu> low_, high_;

@@ -154,6 +154,7 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
         narrows_ = f16_kernels(opt) && s.axes < 3 && group_ == 1 && !s.add_input &&
                    out_channels_ % kF16Pack == 0 && out_pack_ == kF16Pack / 2;
     }
+    if (pair_ == 2) packing_ = kernels_->half;
     activation_ = FusedActivation(*kernels_, Activation(s.activation_type, s.activation_params));
     const int made = make_bias(layer, s);
     if (made != kOk) kernels_ = nullptr;

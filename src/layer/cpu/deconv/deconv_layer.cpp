@@ -193,6 +193,12 @@ DeconvolutionCpu::DeconvolutionCpu(int axes)
 int DeconvolutionCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Deconvolution::create_pipeline(opt));
     if (dynamic_weight) return kOk;
+    QUOLL_RETURN_IF_ERROR(patches_.create(*this, *this, opt));
+    support_bf16_storage = patches_.created();
+    if (patches_.created()) {
+        weight_data.release();
+        return kOk;
+    }
     kernels_ = &host_kernel_set();
     activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
     const int inputs = weight_data_size / num_output / maxk();
@@ -235,7 +241,8 @@ int DeconvolutionCpu::pack_few_channels() {
 }
 
 void DeconvolutionCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
-                                    const Option&, std::vector<BlobLayout>* out) const {
+                                    const Option& opt, std::vector<BlobLayout>* out) const {
+    if (patches_.created()) return patches_.plan_layout(in[0], opt, &(*out)[0]);
     ConvGeometry g;
     if (!kernels_ || in.size() != 1 || narrow_ ||
         deconvolution_geometry(*this, *this, {in[0].shape}, &g) != kOk)
@@ -258,6 +265,8 @@ int DeconvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Optio
     ConvGeometry g;
     const std::vector<Shape> shapes(1, bottom_blob.logical_shape());
     QUOLL_RETURN_IF_ERROR(deconvolution_geometry(*this, *this, shapes, &g));
+    if (patches_.created())
+        return patches_.forward(conv_channels(*this, bottom_blob), &top_blob, opt);
     const bool fast = kernels_ && sensible(g);
     const int pack = fast ? in_pack_ : 1;
     Mat in;

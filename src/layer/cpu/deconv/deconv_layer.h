@@ -2,6 +2,7 @@
 #define QUOLL_LAYER_CPU_DECONV_DECONV_LAYER_H
 
 #include "layer/cpu/common/packing.h"
+#include "layer/cpu/deconv/deconv_patches.h"
 #include "layer/cpu/unary/fused_activation.h"
 #include "layer/nn/deconvolution.h"
 
@@ -33,10 +34,11 @@ private:
     const KernelSet* kernels_;  // null: the reference runs
     int in_pack_, out_pack_;
     bool narrow_;
-    Mat packed_weight_;  // panels of [kernel_h][kernel_w][num_input]
+    Mat packed_weight_;       // panels of [kernel_h][kernel_w][num_input]
     Mat few_channel_weight_;  // [num_output][kernel_h][kernel_w][num_input]
-    Mat packed_bias_;    // gemm_bias_size floats, zeros without bias
+    Mat packed_bias_;         // gemm_bias_size floats, zeros without bias
     FusedActivation activation_;
+    PatchDeconv patches_;
 };
 
 }  // namespace quoll

@@ -138,6 +138,13 @@ double ConvPlan::share_inside(const ConvAxis& axis) {
     return (double)taps / ((double)axis.out * axis.kernel);
 }
 
+// By how much less than whole registers of outputs few ones fill those, or the loads and sums at
+// the ends of such that run along the inputs.
+static double idle_lanes(const KernelSet& kernels, const ConvShape& s) {
+    if (is_narrow(*kernels.gemm, s)) return 2;
+    return s.out_channels < kernels.lanes ? (double)kernels.lanes / s.out_channels : 1;
+}
+
 // Two multiply-adds of a register a cycle, and weights that come from beyond a core's own caches,
 // half of it hidden behind the work.
 double ConvPlan::cycles(const KernelSet& kernels, const ConvShape& s, const CostTable& costs) {
@@ -149,7 +156,8 @@ double ConvPlan::cycles(const KernelSet& kernels, const ConvShape& s, const Cost
     double inside = share_inside(s.z);
     for (const ConvAxis* axis : {&s.x, &s.y})
         if (axis->dilation > 1) inside *= share_inside(*axis);
-    return pixels * inside * weights / (2 * kernels.lanes) * costs.direct_overhead +
+    return pixels * inside * weights / (2 * kernels.lanes) * costs.direct_overhead *
+               idle_lanes(kernels, s) +
            weights * 4 / (2 * costs.memory_bytes);
 }
 

@@ -58,7 +58,7 @@ void gemm_pack(const GemmKernels& kernels, const float* src, size_t ld, bool row
 void gemm_pack_ordered(const GemmKernels& kernels, const float* src, size_t ld, const int* order,
                        size_t n, size_t k, float* packed) {
     // A part of a panel, column by column in its new order, then as any column-major matrix.
-    enum { kPart = 32, kMaxColumns = 64 };
+    enum { kPart = 32, kMaxColumns = 128 };
     float part[kMaxColumns * kPart];
     const size_t columns = panel_columns(kernels);
     for (size_t n0 = 0; n0 < n; n0 += columns) {
@@ -127,8 +127,9 @@ void gemm_find_alike(GemmRows* rows, size_t count) {
 
 namespace {
 
-// Stands for B where a section has no blocks, and for A there.
-alignas(64) const float kZeros[128] = {};
+// Stands for B where a section has no blocks, and for A there: four pairs of rows of 128 half
+// floats.
+alignas(64) const float kZeros[512] = {};
 const GemmBlock kZeroBlock = {0, 0};
 // Floats of the largest tile on any ISA: 16 rows of two AVX-512 vectors (5 of 64 on SVE are fewer).
 enum { kMaxTile = kGemmMaxRows * 32 };

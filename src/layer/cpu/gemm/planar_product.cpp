@@ -15,7 +15,12 @@ namespace {
 size_t value_bytes(const GemmKernels& gemm) { return gemm.halves == 4 ? 2 : 4; }
 
 size_t tile_pixels(const GemmKernels& gemm) {
-    return gemm.halves == 4 ? kPlanarHalfPixels : kPlanarPixels;
+    return gemm.halves == 4 ? planar_half_pixels(gemm) : (size_t)kPlanarPixels;
+}
+
+// That the pixels of a tile take the room of: half floats that of one for two.
+size_t tile_floats(const GemmKernels& gemm) {
+    return tile_pixels(gemm) * value_bytes(gemm) / sizeof(float);
 }
 
 // A tile of pixels, by all output channels.
@@ -43,7 +48,7 @@ void run_pixels(const PlanarProduct& p, const char* in, const char* weights, con
             p.gemm->planar[step / kPlanarColumns - 1](tile);
             for (size_t i = 0; activation.pass && i < tile.used; i++)
                 activation.finish((float*)((char*)tile.out + i * p.out_step * value),
-                                  kPlanarPixels);
+                                  tile_floats(*p.gemm));
             j += step;
         }
     }
@@ -53,7 +58,7 @@ void run_pixels(const PlanarProduct& p, const char* in, const char* weights, con
 void run_few_pixels(const PlanarProduct& product, const char* in, const char* weights,
                     const char* bias, char* out, const FusedActivation& activation) {
     const size_t value = value_bytes(*product.gemm), bytes = product.pixels * value;
-    const size_t row = kPlanarPixels;  // floats, or as many pairs of half floats
+    const size_t row = tile_floats(*product.gemm);
     Scratch<float> memory;
     memory->assign((product.in_channels + product.out_channels) * row, 0.f);
     float *const from = memory->data(), *const to = from + product.in_channels * row;

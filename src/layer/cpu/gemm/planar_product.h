@@ -17,6 +17,11 @@ struct PlanarProduct {
 
 inline bool has_planar(const GemmKernels& gemm) { return gemm.planar[0] && gemm.planar[1]; }
 
+// Half floats of a tile: kPlanarHalfPixels, or on longer vectors (wide_gemm.h) as many more.
+inline size_t planar_half_pixels(const GemmKernels& gemm) {
+    return (size_t)kPlanarHalfPixels * gemm.step / gemm.lanes;
+}
+
 // bias: gemm_bias_size values, zero where there is none. Nothing beyond the pixels is read or
 // written.
 void run_planar(const PlanarProduct& product, const void* in, const void* weights, const void* bias,

@@ -77,7 +77,9 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
     }
     unit.value_cycles = costs.split_value * kernels.terms;
     unit.finish_cycles = costs.split_finish;
-    unit.row_cycles = tile_group(shape) > 1 ? 0 : costs.split_row;
+    // The table's row has all columns of a panel.
+    const double columns = std::min(shape.out_channels, (int)kUnitColumns);
+    unit.row_cycles = tile_group(shape) > 1 ? 0 : costs.split_row * columns / kUnitColumns;
     unit.scaled_pixels = 0;
     if (reads_in_place(kernels, shape)) {
         unit.pixel_bytes = shape.in_pixel * (ptrdiff_t)sizeof(uint16_t);

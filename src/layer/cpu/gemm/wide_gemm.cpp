@@ -22,6 +22,14 @@ GemmKernels wide_gemm(const GemmKernels& gemm, int lanes) {
     return wide;
 }
 
+GemmKernels wide_half_gemm(const GemmKernels& half, const GemmKernels& wide) {
+    GemmKernels panels = half;
+    panels.step = 2 * wide.step;
+    panels.vectors = 2 * wide.vectors;
+    for (auto& tiles : panels.tile) std::fill_n(tiles, kGemmMaxRows, nullptr);
+    return panels;
+}
+
 GemmKernels level_gemm(const GemmKernels& gemm) {
     GemmKernels level = gemm;
     if (is_wide(gemm)) level.step = gemm.lanes, level.vectors = kLevelVectors;

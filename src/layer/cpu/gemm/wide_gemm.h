@@ -11,6 +11,10 @@ namespace quoll {
 // without tiles.
 GemmKernels wide_gemm(const GemmKernels& gemm, int lanes);
 
+// The kernels of `half`, of panels as wide as those of `wide`, each float of whose C is two half
+// floats; without tiles: what packs weights for these.
+GemmKernels wide_half_gemm(const GemmKernels& half, const GemmKernels& wide);
+
 // `gemm` for packing panels as wide as those of the level, which kernels of other families read
 // (cast.h).
 GemmKernels level_gemm(const GemmKernels& gemm);

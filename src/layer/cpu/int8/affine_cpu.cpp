@@ -1,4 +1,6 @@
 // The elementwise operators on int8 values with zero points.
+#include <string.h>
+
 #include "layer/common/activation.h"
 #include "layer/cpu/common/chunks.h"
 #include "layer/cpu/common/packing.h"
@@ -49,6 +51,15 @@ public:
     }
 };
 
+// `lanes` values again and again, n in all.
+void spread_lanes(const int8_t* values, size_t lanes, size_t n, int8_t* out) {
+    if (lanes == 1) {
+        memset(out, values[0], n);
+        return;
+    }
+    for (size_t i = 0; i < n; i += lanes) memcpy(out + i, values, lanes);
+}
+
 class AffineBinaryCpu : public AffineBinary {
 public:
     AffineBinaryCpu() : AffineBinary(true) { support_packing = true; }
@@ -65,19 +76,19 @@ public:
         std::vector<Shape> in = shapes_of(bottoms), out;
         QUOLL_RETURN_IF_ERROR(infer_shapes(in, out));
         tops.resize(1);
-        if (activation_.pass || (in.size() == 2 && !(in[0] == in[1])))
+        if (activation_.pass) return forward_f32(bottoms, &tops[0], opt);
+        if (in.size() == 2 && !(in[0] == in[1])) {
+            if (by_channel(in[0], in[1])) return forward_channels(bottoms, 0, out[0], tops[0], opt);
+            if (by_channel(in[1], in[0])) return forward_channels(bottoms, 1, out[0], tops[0], opt);
             return forward_f32(bottoms, &tops[0], opt);
+        }
         const Mat& a = bottoms[0];
         Mat b;
         if (in.size() == 2) QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[1], a.elempack, opt, &b));
         Mat& top = tops[0];
         top.create(out[0], a.elempack, opt.blob_allocator);
         if (top.empty()) return kOutOfMemory;
-        Int8Affine all = {};
-        all.multiply = op_type == 1;
-        all.zero_a = a_zero_point, all.zero_b = b_zero_point, all.top_zero = top_zero_point;
-        all.scale_a = a_scale, all.scale_b = b_scale, all.top_scale = 1.f / top_scale;
-        all.low = activation_.low, all.high = activation_.high;
+        const Int8Affine all = task(0);
         const Chunks chunks(top, gapless(a) && gapless(top) && (b.empty() || gapless(b)));
         const int threads = threads_for(opt, (double)top.total() * top.elempack);
         parallel_for(chunks.count(), threads, [&](int64_t i) {
@@ -92,6 +103,50 @@ public:
     }
 
 private:
+    // One value of `few` for each channel of `all`: the gates of squeeze-and-excitation.
+    static bool by_channel(const Shape& all, const Shape& few) {
+        return all.dims >= 3 && few.dims == all.dims && few.c == all.c && few.n == all.n &&
+               few.w * few.h * few.d == 1;
+    }
+
+    // Input `first` as the kernel's a.
+    Int8Affine task(int first) const {
+        Int8Affine t = {};
+        t.multiply = op_type == 1;
+        t.zero_a = first ? b_zero_point : a_zero_point, t.scale_a = first ? b_scale : a_scale;
+        t.zero_b = first ? a_zero_point : b_zero_point, t.scale_b = first ? a_scale : b_scale;
+        t.top_zero = top_zero_point, t.top_scale = 1.f / top_scale;
+        t.low = activation_.low, t.high = activation_.high;
+        return t;
+    }
+
+    // bottoms[large] has the output's shape, the other one a value for each of its channels.
+    int forward_channels(const std::vector<Mat>& bottoms, int large, const Shape& out, Mat& top,
+                         const Option& opt) const {
+        // The net expects the layout of the first input.
+        const int pack = bottoms[0].elempack;
+        Mat a, few;
+        QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[large], pack, opt, &a));
+        QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[1 - large], pack, opt, &few));
+        top.create(out, pack, opt.blob_allocator);
+        if (top.empty()) return kOutOfMemory;
+        const Int8Affine all = task(large);
+        const Chunks chunks(top, false);
+        const int threads = threads_for(opt, (double)top.total() * top.elempack);
+        parallel_for(chunks.count(), threads, [&](int64_t i) {
+            const Chunk p = chunks[i];
+            const int8_t* values = Chunk{p.batch, p.channel, 0, 0}.of<int8_t>(few);
+            int8_t spread[Chunks::kChunk];
+            spread_lanes(values, pack, p.count, spread);
+            Int8Affine part = all;
+            part.a = p.of<int8_t>(a), part.b = spread;
+            part.n = p.count;
+            part.out = p.of<int8_t>(top);
+            host_kernel_set().int8->affine(part);
+        });
+        return kOk;
+    }
+
     FusedActivation activation_;
 };
 

@@ -37,9 +37,9 @@ constexpr size_t kTileRows = std::min<size_t>(
 static_assert(kTileRows <= kGemmMaxRows, "Int8Kernels has no room for such a tile");
 constexpr size_t kRowsPerPointer = 3;
 
-template <size_t N>
+template <size_t k_group, size_t N>
 QUOLL_INLINE s::veci<N> dot(s::veci<N> sum, s::veci<N> a, s::veci<N> b) {
-    if constexpr (s::kHasDotOfFour) {
+    if constexpr (k_group == 4) {
         return s::dot_of_four(sum, a, b);
     } else {
         return s::dot_s16(sum, a, b);
@@ -52,7 +52,7 @@ constexpr size_t kChains = rows == 1   ? 4
                            : rows == 2 ? 2
                                        : 1;
 
-template <size_t vectors, size_t rows>
+template <size_t vectors, size_t rows, size_t k_group = kWordK>
 void int8_tile(const Int8Tile& t) {
     using V = s::veci<s::kLanes>;
     constexpr size_t columns = vectors * s::kLanes;
@@ -88,7 +88,7 @@ void int8_tile(const Int8Tile& t) {
                     const V x = V::set(p[0][(ptrdiff_t)m * row + (ptrdiff_t)c]);
                     s::unroll<vectors>([&](auto v) QUOLL_INLINE_LAMBDA {
                         V& to = other[i() * vectors + v()];
-                        to = dot(to, x, V::load(b + c * columns + v() * s::kLanes));
+                        to = dot<k_group>(to, x, V::load(b + c * columns + v() * s::kLanes));
                     });
                 });
                 p[0] += chains;
@@ -106,7 +106,7 @@ void int8_tile(const Int8Tile& t) {
             s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
                 const V x = V::set(p[m / kRowsPerPointer][(ptrdiff_t)(m % kRowsPerPointer) * row]);
                 s::unroll<vectors>([&](auto v) QUOLL_INLINE_LAMBDA {
-                    sum[m * vectors + v] = dot(sum[m * vectors + v], x, column[v]);
+                    sum[m * vectors + v] = dot<k_group>(sum[m * vectors + v], x, column[v]);
                 });
             });
             s::unroll<pointers>([&](auto i) QUOLL_INLINE_LAMBDA { p[i]++; });
@@ -136,6 +136,16 @@ constexpr Int8TileKernel tile_or_null() {
     }
 }
 
+// Of Int8Kernels::s16.
+template <size_t vectors, size_t rows>
+constexpr Int8TileKernel s16_tile_or_null() {
+    if constexpr (s::kHasDotU8S8 && rows <= kTileRows) {
+        return &int8_tile<vectors, rows, 2>;
+    } else {
+        return nullptr;
+    }
+}
+
 // ---------------------------------------------------------------- rounding
 
 // Half less one ulp: a sum with it reaches the next whole number from one half on, and not from the
@@ -157,7 +167,7 @@ QUOLL_INLINE s::veci<N> round_affine(s::vecf<N> x, int zero) {
     using V = s::vecf<N>;
     const V finite = select(x == x, x, V::zero());
     const V low = V::set((float)(-128 - zero)), high = V::set((float)(127 - zero));
-    return to_int(min(high, max(low, finite))) + s::veci<N>::set(zero);
+    return s::whole_byte<true>(min(high, max(low, finite))) + s::veci<N>::set(zero);
 }
 
 // f(std::integral_constant<size_t, N>(), i) for steps of a register, then for single values.
@@ -189,7 +199,7 @@ QUOLL_INLINE s::vecf<N> affine_value(const int8_t* p, s::veci<N> zero, s::vecf<N
 void to_affine(const float* in, size_t n, float scale, int zero, int8_t* out) {
     for_steps(n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
         using V = s::vecf<decltype(lanes)::value>;
-        s::store_s8(round_affine(V::load(in + i) / V::set(scale), zero), out + i);
+        s::store_low_bytes(round_affine(V::load(in + i) / V::set(scale), zero), out + i);
     });
 }
 
@@ -200,7 +210,8 @@ void from_affine(const int8_t* in, size_t n, float scale, int zero, float* out) 
     });
 }
 
-void affine(const Int8Affine& t) {
+void affine(const Int8Affine& task) {
+    const Int8Affine t = task;  // which stores of bytes cannot change
     for_steps(t.n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
         constexpr size_t N = decltype(lanes)::value;
         using V = s::vecf<N>;
@@ -211,7 +222,7 @@ void affine(const Int8Affine& t) {
             x = t.multiply ? x * y : x + y;
         }
         x = min(V::set(t.high), max(V::set(t.low), x));
-        s::store_s8(round_affine(x * V::set(t.top_scale), t.top_zero), t.out + i);
+        s::store_low_bytes(round_affine(x * V::set(t.top_scale), t.top_zero), t.out + i);
     });
 }
 
@@ -408,7 +419,8 @@ QUOLL_INLINE void window_tile(const Int8Windows& t, int x) {
         const V w = V::load(weight);
         const int32_t* in = first + t.taps[k];
 #pragma GCC unroll 8
-        for (int i = 0; i < T; i++) sum[i] = dot(sum[i], V::load(in + (size_t)i * t.step), w);
+        for (int i = 0; i < T; i++)
+            sum[i] = dot<kWordK>(sum[i], V::load(in + (size_t)i * t.step), w);
     }
 #pragma GCC unroll 8
     for (int i = 0; i < T; i++) sum[i].store(t.sums + (size_t)(x + i) * N);
@@ -477,12 +489,17 @@ constexpr bool kHasWinograd = kWordK == 2 && s::kLanes >= 4;
 
 void winograd_input(const Int8WinogradInput& t) {
     if constexpr (kHasWinograd) {
-        constexpr size_t N = s::native_lanes<int16_t>();
+        // Blocks have 16 channels and more; what is left is made together with some before it.
+        constexpr int N = (int)s::native_lanes<int16_t>(), kLeast = std::min(N, 16);
         for (int i = 0; i < t.tiles; i++) {
             const int16_t* in = t.in + 4 * i * t.in_pixel;
             int16_t* out = t.out + i * t.out_tile;
             int c = 0;
-            for (; c + (int)N <= t.channels; c += (int)N) winograd_points<N>(t, in + c, out + c);
+            for (; c + N <= t.channels; c += N) winograd_points<N>(t, in + c, out + c);
+            for (; c < t.channels && t.channels >= kLeast; c += kLeast) {
+                c = std::min(c, t.channels - kLeast);
+                winograd_points<kLeast>(t, in + c, out + c);
+            }
             for (; c < t.channels; c++) winograd_points<1>(t, in + c, out + c);
         }
     }
@@ -498,13 +515,14 @@ QUOLL_INLINE void winograd_outputs(const I* in, I* out) {
     out[3] = d + a.template shift_left<2>() + (in[5] - in[4]);
 }
 
-QUOLL_INLINE void winograd_tile(const int32_t* sums, size_t n, size_t width, int32_t* out) {
+QUOLL_INLINE void winograd_tile(const int32_t* sums, size_t point, size_t n, size_t width,
+                                int32_t* out) {
     using I = s::veci<s::kLanes>;
     I columns[6][4];  // [x][y]: A^T m
     s::unroll<6>([&](auto x) QUOLL_INLINE_LAMBDA {
         I m[6];
 #pragma GCC unroll 6
-        for (size_t y = 0; y < 6; y++) m[y] = I::load(sums + (6 * y + x()) * n);
+        for (size_t y = 0; y < 6; y++) m[y] = I::load(sums + (6 * y + x()) * point);
         winograd_outputs(m, columns[x]);
     });
     const I inverse = I::set((int32_t)kInverseOf225);
@@ -519,11 +537,11 @@ QUOLL_INLINE void winograd_tile(const int32_t* sums, size_t n, size_t width, int
     });
 }
 
-void winograd_output(const int32_t* sums, size_t n, size_t width, int32_t* out) {
+void winograd_output(const int32_t* sums, size_t point, size_t n, size_t width, int32_t* out) {
     if constexpr (kHasWinograd) {
         for (size_t first = 0; first < n; first += width, out += 4 * width)
             for (size_t i = 0; i < width; i += s::kLanes)
-                winograd_tile(sums + first + i, n, width, out + i);
+                winograd_tile(sums + first + i, point, n, width, out + i);
     }
 }
 

@@ -130,11 +130,12 @@ struct Int8WinogradInput {
 };
 typedef void (*Int8WinogradInputKernel)(const Int8WinogradInput& t);
 // A^T m A / 900 with A^T = (1 1 1 1 8 0; 0 1 -1 2 -4 0; 0 1 1 4 2 0; 0 1 -1 8 -1 1) of points
-// sums[p * n + i], i < n, which may have wrapped, since 225 has an inverse: results are to lie
+// sums[p * point + i], i < n, which may have wrapped, since 225 has an inverse: results are to lie
 // within 30 bits. Output (y, x) of value i at out[y * 4 * n + (4 * (i / width) + x) * width + i %
 // width]. n is a multiple of width and that of the lanes.
 const uint32_t kInverseOf225 = 0x87654321;  // modulo 2^32
-typedef void (*Int8WinogradOutputKernel)(const int32_t* sums, size_t n, size_t width, int32_t* out);
+typedef void (*Int8WinogradOutputKernel)(const int32_t* sums, size_t point, size_t n, size_t width,
+                                         int32_t* out);
 
 // Values with zero points (affine8.h): out[i] = int8 of in[i] / scale; out[i] = (in[i] - zero) *
 // scale.
@@ -238,9 +239,13 @@ struct Int8Kernels {
     // bits, or null; and the inputs of these, k-groups of four.
     const Int8Kernels* bytes;
     Int8InputKernel bytes_f32[4], bytes_s8[4];
+    // Beside tiles of bytes, where dot products of 16-bit values are half as fast as these: the
+    // level's kernels with such tiles, of full panels alone, for Winograd's algorithm; or null.
+    const Int8Kernels* s16;
     // By hand, where there are such: of 3x3 and of 5x5 taps, one and two pixels apart.
     Int8WindowRowsKernel window_rows[2][2];
 #define QUOLL_INT8_TILES(name, vectors) Int8TileKernel name[kGemmMaxRows];  // [rows - 1]
+#define QUOLL_INT8_S16(name, vectors) Int8TileKernel name[kGemmMaxRows];    // [rows - 1]
 #define QUOLL_INT8_INPUT(name, type) Int8InputKernel name[4];               // for pack 1, 4, 8, 16
 // For weights of 4 and of 8 bits; the half_ ones for f16 and bf16; block_dot, which reads digits,
 // is null where the processor multiplies no bytes, as block_bytes, which reads ByteRows, and
@@ -253,6 +258,7 @@ struct Int8Kernels {
 #define QUOLL_INT8(type, name) type name;
 #include "layer/cpu/int8/kernels.inc"
 #undef QUOLL_INT8_TILES
+#undef QUOLL_INT8_S16
 #undef QUOLL_INT8_INPUT
 #undef QUOLL_BLOCK_TILES
 #undef QUOLL_BLOCK_DOTS

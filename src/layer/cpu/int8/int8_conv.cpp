@@ -67,21 +67,24 @@ Int8Conv::Axis::Axis(const WindowAxis& a) {
 }
 
 // By the size of the input that the file tells; without one maps are taken to be large enough.
-static bool winograd_pays(const Layer& layer, const ConvolutionFields& s) {
+static bool winograd_pays(const Layer& layer, const ConvolutionFields& s, bool bytes_beside) {
     ConvGeometry g;
     if (layer.bottom_shapes.empty() || layer.bottom_shapes[0].dims != s.axes + 1 ||
         convolution_geometry(layer, s, shapes_of(layer.bottom_shapes), &g) != kOk)
         return true;
-    return Int8Winograd::pays(g.x.out, g.y.out);
+    const int channels = s.weight_data_size / s.maxk() / s.num_output;
+    return bytes_beside ? Int8Winograd::beats_bytes(g.x.out, g.y.out, channels, s.num_output)
+                        : Int8Winograd::pays(g.x.out, g.y.out);
 }
 
 int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
     weights_.clear();
     if (!int8_sums_fit(s.weight_data_int8, s.num_output, s.int8_affine != 0)) return kOk;
     const KernelSet& kernels = host_kernel_set();
-    const bool winograd = !kernels.int8_units && Int8Winograd::is_supported(*kernels.int8, s) &&
-                          winograd_pays(layer, s);
-    kernels_ = winograd ? kernels.int8 : &int8_product_kernels(s.weight_data_int8);
+    const Int8Kernels& s16 = kernels.int8->s16 ? *kernels.int8->s16 : *kernels.int8;
+    const bool winograd = !kernels.int8_units && Int8Winograd::is_supported(s16, s) &&
+                          winograd_pays(layer, s, kernels.int8->s16 != nullptr);
+    kernels_ = winograd ? &s16 : &int8_product_kernels(s.weight_data_int8);
     units_ = kernels.int8_units;
     const int taps = s.maxk();
     in_channels_ = s.weight_data_size / taps / s.num_output;
@@ -344,11 +347,11 @@ int Int8Conv::run_winograd(const ConvGeometry& g, const Blobs& b, int threads,
     axes.x.size = Int8Winograd::positions(g.x.out), axes.y.size = Int8Winograd::positions(g.y.out);
     const size_t laid = (size_t)axes.x.size * axes.y.size * block_ * blocks_ * sizeof(int16_t);
     Mat in((int)laid, (size_t)1u, opt.workspace_allocator);
-    Mat transformed((int)winograd_.bytes(g.x.out, g.y.out), (size_t)1u, opt.workspace_allocator);
-    if (in.empty() || transformed.empty()) return kOutOfMemory;
+    Mat room((int)winograd_.bytes(g.x.out, g.y.out, threads), (size_t)1u, opt.workspace_allocator);
+    if (in.empty() || room.empty()) return kOutOfMemory;
     pack_a(b.in, g, axes, (char*)in.data, threads);
     winograd_.run(result(b, 0), (const int16_t*)in.data, block_, g.x.out, g.y.out,
-                  (int16_t*)transformed.data, threads);
+                  (int16_t*)room.data, threads);
     return kOk;
 }
 

@@ -14,10 +14,9 @@ namespace {
 
 const int kPoints = Int8Winograd::kPoints;
 const int kOutputs = 4;  // of a tile, along an axis
-// Tiles that are multiplied at a time at most, and sums of a point then.
+// Tiles whose outputs are made at a time, and their values of a point.
 const int kTiles = 8;
-const int kMostSums = 128;
-const int kMostColumns = 32;  // of a panel
+const int kMostValues = 128;
 // Fewer channels than these leave the transforms too much of the work.
 const int kLeastChannels = 16;
 
@@ -49,6 +48,8 @@ bool Int8Winograd::is_supported(const Int8Kernels& kernels, const ConvolutionFie
         return false;
     const int each = s.weight_data_size / s.num_output;
     if (each / 9 < kLeastChannels || s.num_output < kLeastChannels) return false;
+    const int rest = s.num_output % (kernels.lanes * kernels.vectors);
+    if (!kernels.tile_single[0] && rest > 0 && rest <= kernels.lanes) return false;
     const signed char* w = (const signed char*)s.weight_data_int8.data;
     for (int p = 0; p < s.num_output; p++) {
         int64_t sum = 0;
@@ -85,15 +86,31 @@ int Int8Winograd::create(const Int8Kernels& kernels, const ConvolutionFields& s,
     return kOk;
 }
 
+// outputs: [4][tiles][4][columns] of tiles first to last - 1.
+void Int8Winograd::store(const Int8Result& result, Int8Panel* panel, int32_t* outputs, int first,
+                         int last, int width, int height) const {
+    const int across = tiles(width), count = last - first;
+    for (int i = 0; i < count;) {
+        const int y = (first + i) / across * kOutputs, x = (first + i) % across * kOutputs;
+        const int run = std::min(count - i, across - x / kOutputs);  // tiles in this row
+        for (int dy = 0; dy < kOutputs && y + dy < height; dy++) {
+            GemmRows rows = {};
+            rows.c = ((ptrdiff_t)(y + dy) * width + x) * (ptrdiff_t)result.c_pack;
+            rows.c_row = (ptrdiff_t)result.c_pack;
+            rows.rows = std::min(kOutputs * run, width - x);
+            panel->finish(rows, outputs + (size_t)(dy * count + i) * kOutputs * panel->width());
+        }
+        i += run;
+    }
+}
+
 // Tiles first to last - 1, counted along the rows of tiles.
-void Int8Winograd::run_tiles(const Int8Result& result, const int16_t* a, size_t index, int first,
-                             int last, int width, int height) const {
+void Int8Winograd::run_tiles(const Int8Result& result, const Points& a, size_t index, int first,
+                             int last, int width, int height, int32_t* sums) const {
     Int8Panel panel(result, index);
     const size_t columns = panel.width(), full = (size_t)kernels_->lanes * kernels_->vectors;
     const size_t k_groups = (size_t)channels_ / 2;
-    const int across = tiles(width), all = across * tiles(height);
-    alignas(64) int32_t sums[kPoints * kMostSums];
-    alignas(64) int32_t outputs[kOutputs * kOutputs * kMostSums];
+    alignas(64) int32_t outputs[kOutputs * kOutputs * kMostValues];
     alignas(64) int32_t inits[2 * kMostColumns] = {};
     // The point that all outputs have once begins from what they begin from.
     for (size_t n = 0; n < columns; n++)
@@ -102,58 +119,97 @@ void Int8Winograd::run_tiles(const Int8Result& result, const int16_t* a, size_t 
     Int8Tile tile = {};
     tile.a_row = (ptrdiff_t)k_groups;
     tile.blocks = &block, tile.num_blocks = 1, tile.block_k = k_groups;
-    const int most = std::min({kTiles, kernels_->max_rows, kMostSums / (int)columns});
-    for (int t = first; t < last; t += most) {
-        const int count = std::min(most, last - t);
+    const size_t most = std::min(kernels_->max_rows, kMostSums / (int)columns);
+    const int slice = std::min(kTiles, kMostValues / (int)columns);
+    const size_t length = (size_t)(last - first), groups = (length + most - 1) / most;
+    for (size_t group = 0; group < groups; group++) {
+        const int t = first + (int)partition_begin(length, groups, group);
+        const int count = (int)partition_length(length, groups, group);
         for (size_t p = 0; p < kPoints; p++) {
-            tile.a = (const int32_t*)a + (p * all + t) * k_groups;
+            tile.a = (const int32_t*)a.values + (p * a.tiles + (t - a.first)) * k_groups;
             tile.b = (const int32_t*)weights_.data + kPoints * k_groups * index * full +
                      p * k_groups * columns;
             tile.init = inits + (p == 7 ? columns : 0);
             tile.sums = sums + p * count * columns;
             panel.tile(count)(tile);
         }
-        kernels_->winograd_output(sums, (size_t)count * columns, columns, outputs);
-        for (int i = 0; i < count;) {
-            const int y = (t + i) / across * kOutputs, x = (t + i) % across * kOutputs;
-            const int run = std::min(count - i, across - x / kOutputs);  // tiles in this row
-            for (int dy = 0; dy < kOutputs && y + dy < height; dy++) {
-                GemmRows rows = {};
-                rows.c = ((ptrdiff_t)(y + dy) * width + x) * (ptrdiff_t)result.c_pack;
-                rows.c_row = (ptrdiff_t)result.c_pack;
-                rows.rows = std::min(kOutputs * run, width - x);
-                panel.finish(rows, outputs + (size_t)(dy * count + i) * kOutputs * columns);
-            }
-            i += run;
+        for (int s = 0; s < count; s += slice) {
+            const int end = std::min(s + slice, count);
+            const size_t values = (size_t)(end - s) * columns;
+            kernels_->winograd_output(sums + s * columns, count * columns, values, columns,
+                                      outputs);
+            store(result, &panel, outputs, t + s, t + end, width, height);
+        }
+    }
+}
+
+Int8Winograd::Parts Int8Winograd::divide(int width, int height, int threads) const {
+    Parts p = {};
+    p.all = (size_t)tiles(width) * tiles(height);
+    // As many tiles as leave the input in a core's cache while all panels meet it.
+    const int most = kernels_->max_rows;
+    const size_t kept = (size_t)(std::max(1, (1 << 18) / (2 * kPoints * channels_ * most)) * most);
+    p.parts = (p.all + kept - 1) / kept;
+    p.each = p.parts >= (size_t)threads;
+    p.together = p.each ? (p.all + p.parts - 1) / p.parts : p.all;
+    return p;
+}
+
+double Int8Winograd::bytes(int width, int height, int threads) const {
+    const Parts p = divide(width, height, threads);
+    return (double)(p.each ? threads : 1) * points_bytes(p.together) + 64 +
+           (double)sizeof(int32_t) * kPoints * kMostSums * threads;
+}
+
+void Int8Winograd::transform(const int16_t* in, int block, int width, int height, int first,
+                             int last, const Points& to) const {
+    const int across = tiles(width);
+    const ptrdiff_t row = (ptrdiff_t)positions(width) * block, plane = row * positions(height);
+    for (int i = first, run; i < last; i += run) {
+        const int y = i / across, x = i % across;
+        run = std::min(last - i, across - x);
+        for (int c = 0; c < channels_; c += block) {
+            Int8WinogradInput t = {};
+            t.in = in + c / block * plane + kOutputs * (y * row + x * (ptrdiff_t)block);
+            t.in_row = row, t.in_pixel = block;
+            t.channels = std::min(block, channels_ - c), t.tiles = run;
+            t.out = to.values + (size_t)(i - to.first) * channels_ + c;
+            t.out_tile = channels_, t.out_point = (ptrdiff_t)to.tiles * channels_;
+            kernels_->winograd_input(t);
         }
     }
 }
 
 void Int8Winograd::run(const Int8Result& result, const int16_t* in, int block, int width,
-                       int height, int16_t* transformed, int threads) const {
-    const int across = tiles(width), down = tiles(height), all = across * down;
-    const ptrdiff_t row = (ptrdiff_t)positions(width) * block, plane = row * positions(height);
-    parallel_for(down, threads, [&](int64_t y) {
-        for (int c = 0; c < channels_; c += block) {
-            Int8WinogradInput t = {};
-            t.in = in + c / block * plane + kOutputs * y * row;
-            t.in_row = row, t.in_pixel = block;
-            t.channels = std::min(block, channels_ - c), t.tiles = across;
-            t.out = transformed + (size_t)y * across * channels_ + c;
-            t.out_tile = channels_, t.out_point = (ptrdiff_t)all * channels_;
-            kernels_->winograd_input(t);
-        }
-    });
+                       int height, int16_t* room, int threads) const {
+    const Parts p = divide(width, height, threads);
     const size_t columns = (size_t)kernels_->lanes * kernels_->vectors;
-    const int64_t panels = (int64_t)((result.weights->n() + columns - 1) / columns);
-    // As many tiles as leave the input in a core's cache while all panels meet it.
-    const int64_t kept =
-        std::max<int64_t>(1, (1 << 18) / (2 * kPoints * channels_ * kTiles)) * kTiles;
-    const int64_t partitions = (all + kept - 1) / kept;
-    parallel_for(partitions * panels, threads, [&](int64_t task) {
-        const int64_t first = task / panels * kept;
-        run_tiles(result, transformed, (size_t)(task % panels), (int)first,
-                  (int)std::min<int64_t>(all, first + kept), width, height);
+    const size_t panels = (result.weights->n() + columns - 1) / columns;
+    char* const after = (char*)room + (p.each ? threads : 1) * points_bytes(p.together);
+    const auto sums_of = [&](int thread) {
+        return (int32_t*)after + (size_t)thread * kPoints * kMostSums;
+    };
+    const auto multiply = [&](const Points& a, size_t part, size_t panel, int thread) {
+        run_tiles(result, a, panel, (int)p.begin(part), (int)p.end(part), width, height,
+                  sums_of(thread));
+    };
+    if (p.each) {
+        parallel_for((int64_t)p.parts, threads, [&](int64_t i, int thread) {
+            const int first = (int)p.begin(i), last = (int)p.end(i);
+            int16_t* const values = (int16_t*)((char*)room + thread * points_bytes(p.together));
+            const Points points = {values, first, last - first};
+            transform(in, block, width, height, first, last, points);
+            for (size_t panel = 0; panel < panels; panel++) multiply(points, i, panel, thread);
+        });
+        return;
+    }
+    const Points points = {room, 0, (int)p.all};
+    const int across = tiles(width);
+    parallel_for(tiles(height), threads, [&](int64_t y) {
+        transform(in, block, width, height, (int)y * across, (int)(y + 1) * across, points);
+    });
+    parallel_for((int64_t)(p.parts * panels), threads, [&](int64_t task, int thread) {
+        multiply(points, task / panels, task % panels, thread);
     });
 }
 

@@ -1,10 +1,10 @@
-// int8 convolution of 3x3 taps by Winograd's F(4x4, 3x3) in integers, for kernels of 16-bit values:
-// 36 multiplications for 16 outputs where windows take 144. Points are 0, 1, -1, 2, -1/2 and
-// infinity: of their differences 15 is odd and 2 remains, along each axis. Inputs are transformed
-// by whole numbers, weights by 30 times Winograd's fractions, so that sums are 900 times those of
-// the definition. They are computed modulo 2^32, where 225 can be divided by and 4 takes two bits:
-// answers are the same, to the bit. (A. Lavin, S. Gray: Fast algorithms for convolutional neural
-// networks, 2015.)
+// int8 convolution of 3x3 taps by Winograd's F(4x4, 3x3) in integers, for kernels of 16-bit values,
+// also where those of bytes are twice as fast (Int8Kernels::s16): 36 multiplications for 16 outputs
+// where windows take 144. Points are 0, 1, -1, 2, -1/2 and infinity: of their differences 15 is odd
+// and 2 remains, along each axis. Inputs are transformed by whole numbers, weights by 30 times
+// Winograd's fractions, so that sums are 900 times those of the definition. They are computed
+// modulo 2^32, where 225 can be divided by and 4 takes two bits: answers are the same, to the bit.
+// (A. Lavin, S. Gray: Fast algorithms for convolutional neural networks, 2015.)
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_WINOGRAD_H
 #define QUOLL_LAYER_CPU_INT8_INT8_WINOGRAD_H
 
@@ -29,21 +29,54 @@ public:
     static bool pays(int width, int height) {
         return 4. * kPoints * tiles(width) * tiles(height) <= 3. * 9 * width * height;
     }
+    // Whether they take less time than windows by kernels of bytes (Int8Kernels::s16): these
+    // multiply twice as many values in a time and read an eighth of the weights, which takes as
+    // long to fetch as four tiles do to be multiplied. A tile's transforms take 24 and 14 vectors'
+    // time for a vector of channels and of outputs (Zen 4).
+    static bool beats_bytes(int width, int height, int channels, int outputs) {
+        const double all = (double)tiles(width) * tiles(height);
+        const double products = 2. * kPoints * (all + 4);
+        const double transforms = 64. * all * (24. / outputs + 14. / channels);
+        return products + transforms <= 9. * width * height;
+    }
     // Tiles along an axis, and input positions under them.
     static int tiles(int outputs) { return (outputs + 3) / 4; }
     static int positions(int outputs) { return 4 * tiles(outputs) + 2; }
-    // Bytes of the transformed input of so many outputs.
-    double bytes(int width, int height) const {
-        return 2. * kPoints * tiles(width) * tiles(height) * channels_;
-    }
+    // Of the room that run() needs for so many outputs.
+    double bytes(int width, int height, int threads) const;
     // in: [channels / block][positions(height)][positions(width)][block] of 16 bits. result: as
-    // int8_run takes it, C of width by height outputs. transformed: bytes() of room.
+    // int8_run takes it, C of width by height outputs. room: bytes() of it.
     void run(const Int8Result& result, const int16_t* in, int block, int width, int height,
-             int16_t* transformed, int threads) const;
+             int16_t* room, int threads) const;
 
 private:
-    void run_tiles(const Int8Result& result, const int16_t* a, size_t panel, int first, int last,
-                   int width, int height) const;
+    enum { kMostColumns = 32 };  // of a panel
+    // Of a point, in the tiles that are multiplied at a time.
+    enum { kMostSums = 14 * kMostColumns };
+
+    void store(const Int8Result& result, Int8Panel* panel, int32_t* outputs, int first, int last,
+               int width, int height) const;
+    // How the tiles are divided, and how many of them have their input transformed at a time.
+    struct Parts {
+        size_t all, parts, together;
+        bool each;  // a thread transforms what it multiplies
+        size_t begin(size_t i) const { return partition_begin(all, parts, i); }
+        size_t end(size_t i) const { return begin(i) + partition_length(all, parts, i); }
+    };
+    Parts divide(int width, int height, int threads) const;
+    // Of so many tiles, in whole cache lines.
+    size_t points_bytes(size_t tiles) const {
+        return (2 * kPoints * tiles * channels_ + 63) / 64 * 64;
+    }
+    // Transformed input of neighbouring tiles, [point][tiles][channels].
+    struct Points {
+        int16_t* values;
+        int first, tiles;
+    };
+    void transform(const int16_t* in, int block, int width, int height, int first, int last,
+                   const Points& to) const;
+    void run_tiles(const Int8Result& result, const Points& a, size_t panel, int first, int last,
+                   int width, int height, int32_t* sums) const;
 
     const Int8Kernels* kernels_ = nullptr;
     int channels_ = 0;

@@ -20,14 +20,14 @@ namespace quoll {
 extern const Int8Kernels QUOLL_ISA_TABLE(int8_kernels);
 const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
     QUOLL_INT8_TEXT(QUOLL_ISA_NAME), s::kLanes, kTileVectors, kTileRows, kWordK, kOffset, -128,
-    kByteRows, false, nullptr, QUOLL_INT8_BYTES(float), QUOLL_INT8_BYTES(int8_t), {},
-#define QUOLL_INT8_TILES(name, vectors)                                                     \
-    {tile_or_null<vectors, 1>(),  tile_or_null<vectors, 2>(),  tile_or_null<vectors, 3>(),  \
-     tile_or_null<vectors, 4>(),  tile_or_null<vectors, 5>(),  tile_or_null<vectors, 6>(),  \
-     tile_or_null<vectors, 7>(),  tile_or_null<vectors, 8>(),  tile_or_null<vectors, 9>(),  \
-     tile_or_null<vectors, 10>(), tile_or_null<vectors, 11>(), tile_or_null<vectors, 12>(), \
-     tile_or_null<vectors, 13>(), tile_or_null<vectors, 14>(), tile_or_null<vectors, 15>(), \
-     tile_or_null<vectors, 16>()},
+    kByteRows, false, nullptr, QUOLL_INT8_BYTES(float), QUOLL_INT8_BYTES(int8_t), nullptr, {},
+#define QUOLL_INT8_EACH(tile, vectors)                                                   \
+    {tile<vectors, 1>(),  tile<vectors, 2>(),  tile<vectors, 3>(),  tile<vectors, 4>(),  \
+     tile<vectors, 5>(),  tile<vectors, 6>(),  tile<vectors, 7>(),  tile<vectors, 8>(),  \
+     tile<vectors, 9>(),  tile<vectors, 10>(), tile<vectors, 11>(), tile<vectors, 12>(), \
+     tile<vectors, 13>(), tile<vectors, 14>(), tile<vectors, 15>(), tile<vectors, 16>()},
+#define QUOLL_INT8_TILES(name, vectors) QUOLL_INT8_EACH(tile_or_null, vectors)
+#define QUOLL_INT8_S16(name, vectors) QUOLL_INT8_EACH(s16_tile_or_null, vectors)
 #define QUOLL_INT8_INPUT(name, type) \
     {&input_planar<type>, &input_packed<type, 4>, &input_packed<type, 8>, &input_packed<type, 16>},
 #define QUOLL_BLOCK_TILES(name)  \
@@ -35,7 +35,7 @@ const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
      {&name<4, 2>, &name<8, 2>}, \
      {&name<4, 3>, &name<8, 3>}, \
      {&name<4, 4>, &name<8, 4>}},
-#define QUOLL_BLOCK_DOTS(name)  \
+#define QUOLL_BLOCK_DOTS(name)     \
     {{name<4, 1>(), name<8, 1>()}, \
      {name<4, 2>(), name<8, 2>()}, \
      {name<4, 3>(), name<8, 3>()}, \
@@ -45,7 +45,9 @@ const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
 #define QUOLL_BLOCK_UNPACK(name) {&name<4>, &name<8>},
 #define QUOLL_INT8(type, name) &name,
 #include "layer/cpu/int8/kernels.inc"
+#undef QUOLL_INT8_EACH
 #undef QUOLL_INT8_TILES
+#undef QUOLL_INT8_S16
 #undef QUOLL_INT8_INPUT
 #undef QUOLL_BLOCK_TILES
 #undef QUOLL_BLOCK_DOTS

@@ -7,6 +7,7 @@
 #include "layer/cpu/attention/attention.h"
 #include "layer/cpu/gemm/constant_matrix.h"
 #include "layer/cpu/int8/block_matrix.h"
+#include "layer/cpu/int8/int8_sums.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -15,7 +16,7 @@ namespace {
 
 // A constant matrix is packed once, by create_pipeline, which lets the original go: B, or A where
 // only that is constant (the product is then computed as its transpose). Weights quantised in
-// blocks are packed too, other int8 implementations run on the reference.
+// blocks are packed too, and int8 ones of B by rows of A; other int8 forms run on the reference.
 class GemmCpu : public Gemm {
 public:
     int create_pipeline(const Option& opt) override;
@@ -44,6 +45,8 @@ private:
     }
     int pack_constant(const Option& opt);
     int pack_blocks(const Option& opt);
+    int pack_int8();
+    int multiply_int8(const Product& p, Mat& top, const Option& opt) const;
     int multiply(const Plan* plan, const Product& p, Mat& top, const Option& opt) const;
     int multiply_variable(const Operand& b, GemmMatrix g, const Option& opt) const;
     void multiply_row(const Product& p, Mat& top, const Option& opt) const;
@@ -53,6 +56,7 @@ private:
     const SplitGemmKernels* split_ = nullptr;
     ConstantMatrix matrix_;
     BlockMatrix blocks_;  // instead, for weights quantised in blocks
+    Int8Sums int8_;       // instead, for int8
 };
 
 int GemmCpu::pack_constant(const Option& opt) {
@@ -96,12 +100,31 @@ int GemmCpu::pack_blocks(const Option& opt) {
     return kOk;
 }
 
+// Makes int8_ of a B in int8 that multiplies rows.
+int GemmCpu::pack_int8() {
+    if (!constantB || constantA || transA || output_transpose) return kOk;
+    const size_t n = constantN, k = constantK;
+    Mat rows = B_data;
+    if (!transB) {
+        rows.create(Shape(B_data.w, DType::s8), 1);
+        if (rows.empty()) return kOutOfMemory;
+        const signed char* from = (const signed char*)B_data.data;
+        for (size_t i = 0; i < k; i++)
+            for (size_t j = 0; j < n; j++) ((signed char*)rows.data)[j * k + i] = from[i * n + j];
+    }
+    QUOLL_RETURN_IF_ERROR(int8_.create(*this, rows, constantN));
+    if (int8_.created()) B_data.release();
+    return kOk;
+}
+
 int GemmCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Gemm::create_pipeline(opt));
     QUOLL_RETURN_IF_ERROR(pack_blocks(opt));
-    if (quantize_term && !blocks_.created()) return kOk;
+    const bool blocks = blocks_.created();
+    if (quantize_term && !blocks) QUOLL_RETURN_IF_ERROR(pack_int8());
+    if (quantize_term && !blocks && !int8_.created()) return kOk;
     kernels_ = &host_kernel_set();
-    if (blocks_.created()) return kOk;
+    if (quantize_term || blocks) return kOk;
     split_ = split_kernels_for(opt);
     return constantA || constantB ? pack_constant(opt) : (int)kOk;
 }
@@ -140,7 +163,20 @@ GemmMatrix GemmCpu::matrix_product(const Product& p) const {
     return g;
 }
 
+int GemmCpu::multiply_int8(const Product& p, Mat& top, const Option& opt) const {
+    Mat scales, sums;
+    QUOLL_RETURN_IF_ERROR(int8_.forward(*p.a.blob, p.a.row_step, p.m, false, &scales, &sums, opt));
+    parallel_for(p.m, threads_for(opt, (double)p.m * p.n), [&](int64_t i) {
+        const float factor = 1.f / (scales[(size_t)i] * B_data_int8_scale[0]);
+        const float* from = sums.row((int)i);
+        float* to = (float*)top.data + (size_t)i * p.top_step;
+        for (int j = 0; j < p.n; j++) to[j] = from[j] * factor;
+    });
+    return kOk;
+}
+
 int GemmCpu::multiply(const Plan* plan, const Product& p, Mat& top, const Option& opt) const {
+    if (int8_.created()) return multiply_int8(p, top, opt);
     if (blocks_.created())
         return blocks_.multiply(*p.a.blob, p.a.row_step, p.m, top, p.top_step, opt);
     if (!constantA && !constantB && p.m == 1 && p.a.column_step == 1 && !output_transpose) {

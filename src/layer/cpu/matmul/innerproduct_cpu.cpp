@@ -2,13 +2,15 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
+#include "runtime/turned_weight.h"
 
 namespace quoll {
 
 InnerProductCpu::InnerProductCpu() { support_packing = true; }
 
 int InnerProductCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(InnerProduct::create_pipeline(opt));
+    const bool as_it_lies = WeightByInputs::is(weight_data) && !is_int8() && !opt.use_bf16_storage;
+    if (!as_it_lies) QUOLL_RETURN_IF_ERROR(InnerProduct::create_pipeline(opt));
     const Activation activation(activation_type, activation_params);
     if (is_int8()) {
         if (!int8_sums_fit(weight_data_int8, num_output, int8_affine != 0)) return kOk;
@@ -40,7 +42,13 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
         matrix_ = first->matrix_;
     } else {
         const std::shared_ptr<ConstantMatrix> made = std::make_shared<ConstantMatrix>();
-        QUOLL_RETURN_IF_ERROR(made->create(*this, weight_data, k, false, num_output, k, bias, opt));
+        if (as_it_lies && !WeightByInputs(weight_data).aligned()) {
+            weight_data = WeightByInputs(weight_data).copy();
+            if (weight_data.empty()) return kOutOfMemory;
+        }
+        const size_t line = as_it_lies ? WeightByInputs(weight_data).step : (size_t)k;
+        QUOLL_RETURN_IF_ERROR(
+            made->create(*this, weight_data, line, as_it_lies, num_output, k, bias, opt));
         matrix_ = made;
     }
     weight_data.release();

@@ -24,7 +24,12 @@ enum class KernelSlot {
     half_gemm_tile,  // of half floats
     f16,
     f16_gemm_tile,  // of pairs of half floats; columns are half floats
-    sve_gemm_tile,  // of vectors of SVE, which take the place of the level's (gemm/wide_gemm.h)
+    // Of vectors of SVE, which take the place of the level's (gemm/wide_gemm.h).
+    sve_gemm_tile,
+    sve_f16_gemm_tile,
+    sve_f16_gemm_planar,
+    sve_int8_tile,  // of pairs of k-groups
+    sve_int8_finish,
     gemm_planar,
     f16_gemm_planar,  // of half floats
     int8_tile,

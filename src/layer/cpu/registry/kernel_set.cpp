@@ -9,6 +9,7 @@
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/gemm.h"
 #include "layer/cpu/gemm/half_gemm.h"
+#include "layer/cpu/gemm/planar_product.h"
 #include "layer/cpu/gemm/wide_gemm.h"
 #include "layer/cpu/half/f16_kernels.h"
 #include "layer/cpu/int8/int8.h"
@@ -64,14 +65,14 @@ void take(const Kernels** table, KernelSlot slot, Isa level, const Machine& mach
 struct Selected {
     Machine machine;
     KernelSet set;
-    GemmKernels gemm, half_gemm, f16_gemm, sve_gemm;  // with the tiles of rows
-    DwconvKernels dwconv, f16_dwconv;                 // with parts of rows
+    GemmKernels gemm, half_gemm, f16_gemm, sve_gemm, f16_panels;  // with the tiles of rows
+    DwconvKernels dwconv, f16_dwconv;                             // with parts of rows
     WinogradKernels winograd, f16_winograd;
     PoolKernels f16_pool;
     UnaryKernels f16_unary;
-    Int8Kernels int8, int8_pairs, int8_bytes;  // with tiles of rows
+    Int8Kernels int8, int8_pairs, int8_bytes, int8_s16;  // with tiles of rows
     CastKernels cast;
-    KernelSet half, f16;
+    KernelSet half, f16, f16_packing;
     const Selected* next;
 };
 std::atomic<const Selected*> g_selected{nullptr};
@@ -136,6 +137,10 @@ bool take_transforms(KernelSlot input_slot, KernelSlot output_slot, const Machin
     return input || output;
 }
 
+bool has_wide_vectors(const Machine& machine, int lanes) {
+    return machine.features.has(CpuFeature::sve) && sve_lanes() > lanes;
+}
+
 #if !defined(QUOLL_NO_INT8)
 // Tiles of int8 products by hand for panels of so many values of k side by side, if there are such
 // of full panels. A single-vector one that is not there stays as it is. False if there are none.
@@ -166,6 +171,16 @@ bool take_byte_tiles(const Machine& machine, const Int8Kernels& int8, Int8Kernel
     return take_int8_tiles(KernelSlot::int8_byte_tile, machine, 4, bytes);
 }
 
+// Tiles of 16-bit values beside those of bytes. False if there are none.
+bool take_s16_tiles(const Int8Kernels& int8, const Int8Kernels& level, Int8Kernels* s16) {
+    if (int8.k_group != 4 || level.k_group != 2 || !int8.s16_tile[0]) return false;
+    *s16 = level;
+    s16->max_rows = int8.max_rows;
+    std::copy_n(int8.s16_tile, (int)kGemmMaxRows, s16->tile);
+    std::fill_n(s16->tile_single, (int)kGemmMaxRows, nullptr);
+    return true;
+}
+
 // Depthwise rows by hand. False if there are none.
 bool take_window_rows(const Machine& machine, Int8Kernels* int8) {
     bool found = false;
@@ -180,17 +195,32 @@ bool take_window_rows(const Machine& machine, Int8Kernels* int8) {
     return found;
 }
 
+// Full panels of pairs as wide as vectors of SVE make them; single ones stay.
+void take_int8_sve(const Machine& machine, Int8Kernels* pairs) {
+    Int8Kernels wide = *pairs;
+    wide.vectors = 2 * sve_lanes() / wide.lanes;
+    if (!take_int8_tiles(KernelSlot::sve_int8_tile, machine, 8, &wide)) return;
+    const KernelRow* finish = best_row(KernelSlot::sve_int8_finish, machine);
+    // It knows vectors of two and of four times the level's length.
+    if (finish && sve_lanes() <= 4 * wide.lanes) wide.finish_s8 = (Int8StoreKernel)finish->part;
+    *pairs = wide;
+}
+
 // The int8 family by hand.
 void take_int8(const Machine& machine, Selected* s) {
     s->int8_pairs = s->int8 = *s->set.int8;
     if (take_int8_tiles(KernelSlot::int8_tile, machine, 8, &s->int8_pairs)) {
         s->int8_pairs.pairs = true;
         s->set.int8_pairs = &s->int8_pairs;
+        if (has_wide_vectors(machine, s->int8.lanes)) take_int8_sve(machine, &s->int8_pairs);
     }
     const bool bytes = take_byte_tiles(machine, s->int8, &s->int8_bytes);
     if (bytes) s->int8.bytes = &s->int8_bytes;
+    const Int8Kernels* const level = vector_kernels(s->set.isa).int8;
+    const bool s16 = level && take_s16_tiles(s->int8, *level, &s->int8_s16);
+    if (s16) s->int8.s16 = &s->int8_s16;
     const bool tiles = take_int8_tiles(KernelSlot::int8_tile, machine, s->int8.k_group, &s->int8);
-    if (take_window_rows(machine, &s->int8) || tiles || bytes) s->set.int8 = &s->int8;
+    if (take_window_rows(machine, &s->int8) || tiles || bytes || s16) s->set.int8 = &s->int8;
 }
 #endif
 
@@ -230,6 +260,18 @@ PoolKernels f16_pool(const F16Kernels& f16) {
     return pairs;
 }
 
+// Products of blobs of half floats by vectors of SVE, and what packs their weights.
+void take_f16_sve(const Machine& machine, Selected* s) {
+    GemmKernels wide = wide_gemm(s->f16_gemm, sve_lanes());
+    if (!take_tiles(KernelSlot::sve_f16_gemm_tile, machine, &wide, 2)) return;
+    take_planar(KernelSlot::sve_f16_gemm_planar, (int)planar_half_pixels(wide), machine, &wide);
+    s->f16_gemm = wide;
+    s->f16_panels = wide_half_gemm(s->half_gemm, wide);
+    s->f16_packing = s->half;
+    s->f16_packing.gemm = &s->f16_panels;
+    s->f16.half = &s->f16_packing;
+}
+
 // What takes blobs of half floats; of families that this build has.
 void take_f16(const Machine& machine, Selected* s) {
     const KernelRow* row = best_row(KernelSlot::f16, machine);
@@ -241,6 +283,7 @@ void take_f16(const Machine& machine, Selected* s) {
     s->f16 = s->set;
     s->f16.f16 = &s->f16;
     s->f16.gemm = &s->f16_gemm;
+    if (has_wide_vectors(machine, s->gemm.lanes)) take_f16_sve(machine, s);
     if (s->set.unary) {
         s->f16_unary = *s->set.unary;
         s->f16_unary.relu = f16.relu;
@@ -293,7 +336,7 @@ Selected* select(const Machine& machine) {
         take_planar(KernelSlot::gemm_planar, kPlanarPixels, machine, &s->gemm);
         s->set.gemm = &s->gemm;
     }
-    if (machine.features.has(CpuFeature::sve) && sve_lanes() > s->gemm.lanes) {
+    if (has_wide_vectors(machine, s->gemm.lanes)) {
         s->sve_gemm = wide_gemm(s->gemm, sve_lanes());
         if (take_tiles(KernelSlot::sve_gemm_tile, machine, &s->sve_gemm))
             s->set.gemm = &s->sve_gemm;
