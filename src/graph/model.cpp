@@ -55,10 +55,10 @@ int not_there(const ModelLayer& layer, const char* what, const char* why) {
 
 // The id of a parameter that is of kind `wanted` (or float, for an int); negative after a message.
 int param_id(const ModelLayer& layer, const char* param, ParamKind wanted, ParamKind* found) {
-    const std::unique_ptr<Layer> op(create_layer_reference(layer.type.c_str()));
+    const Layer* op = layer.prototype();
     if (!op) return not_there(layer, param, "only built-in operators have params with names");
     FindParam find(param);
-    op->visit_params(find);
+    const_cast<Layer*>(op)->visit_params(find);  // which looks at names and kinds alone
     if (find.id < 0) return not_there(layer, param, "the operator has no parameter of this name");
     *found = find.kind;
     const bool widened = wanted == ParamKind::kInt && find.kind == ParamKind::kFloat;
@@ -266,19 +266,26 @@ int Model::check_blobs() const {
     return kOk;
 }
 
-int Model::check() const {
+int Model::check_names() const {
     if (layers.empty()) {
         QUOLL_LOGE("[Model] there are no layers");
         return kError;
     }
     for (const ModelLayer& layer : layers) {
-        std::vector<std::string> words = {layer.type, layer.name};
-        words.insert(words.end(), layer.inputs.begin(), layer.inputs.end());
-        words.insert(words.end(), layer.outputs.begin(), layer.outputs.end());
-        for (const std::string& word : words)
-            if (!is_param_word(word))
-                return not_there(layer, ("'" + word + "'").c_str(),
+        std::vector<const std::string*> words = {&layer.type, &layer.name};
+        for (const auto* blobs : {&layer.inputs, &layer.outputs})
+            for (const std::string& blob : *blobs) words.push_back(&blob);
+        for (const std::string* word : words)
+            if (!is_param_word(*word))
+                return not_there(layer, ("'" + *word + "'").c_str(),
                                  "a name has to be a word without blanks, below 4096 bytes");
+    }
+    return kOk;
+}
+
+int Model::check() const {
+    QUOLL_RETURN_IF_ERROR(check_names());
+    for (const ModelLayer& layer : layers) {
         if (layer.custom()) continue;
         const std::unique_ptr<Layer> op = layer.make_operator();
         if (!op) return kError;

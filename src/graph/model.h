@@ -163,7 +163,10 @@ private:
     int load_graph(const DataReader& dr, bool binary);
     int add_record(const ParamRecord& record, const std::vector<std::string>& blob_names);
     int save_graph(const DataWriter& dw, bool binary) const;
+    int check_names() const;
     int check_blobs() const;
+    // Of a layer that is no custom one, which op is made from.
+    int check_weights(const ModelLayer& layer, Layer& op) const;
     int load_net(Net* net, bool copy);
 };
 

@@ -283,6 +283,16 @@ int Model::save_graph(const DataWriter& dw, bool binary) const {
     return kOk;
 }
 
+static int visit_weights(const ModelLayer& layer, Layer& op, const WeightNumbers& numbers,
+                         const DataWriter* dw) {
+    WriteWeights visitor(op, layer, numbers, dw);
+    op.visit_weights(visitor);
+    QUOLL_RETURN_IF_ERROR(visitor.status);
+    if (visitor.count == layer.weights.size()) return kOk;
+    return op.fail("with these params it has %zu weights, got %zu", visitor.count,
+                   layer.weights.size());
+}
+
 static int visit_weights(const ModelLayer& layer, const WeightNumbers& numbers,
                          const DataWriter* dw) {
     if (layer.custom()) {
@@ -292,13 +302,11 @@ static int visit_weights(const ModelLayer& layer, const WeightNumbers& numbers,
         return kError;
     }
     const std::unique_ptr<Layer> op = layer.make_operator();
-    if (!op) return kError;
-    WriteWeights visitor(*op, layer, numbers, dw);
-    op->visit_weights(visitor);
-    QUOLL_RETURN_IF_ERROR(visitor.status);
-    if (visitor.count == layer.weights.size()) return kOk;
-    return op->fail("with these params it has %zu weights, got %zu", visitor.count,
-                    layer.weights.size());
+    return op ? visit_weights(layer, *op, numbers, dw) : (int)kError;
+}
+
+int Model::check_weights(const ModelLayer& layer, Layer& op) const {
+    return visit_weights(layer, op, WeightNumbers(), nullptr);
 }
 
 int Model::check_weights() const {

@@ -1,7 +1,11 @@
 // Nets of Models, without files in between.
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/model.h"
+#include "graph/param_file.h"
 #include "layer/common/schema.h"
 #include "net/net_private.h"
 #include "quoll/datareader.h"
@@ -75,24 +79,46 @@ class NoReader : public DataReader {};
 
 }  // namespace
 
+// As param files have them.
+static std::vector<ParamRecord> records_of(const std::deque<ModelLayer>& layers,
+                                           const std::vector<std::string>& blobs) {
+    std::unordered_map<std::string, int> ids;
+    for (const std::string& blob : blobs) ids.emplace(blob, (int)ids.size());
+    std::vector<ParamRecord> records(layers.size());
+    for (size_t i = 0; i < layers.size(); i++) {
+        ParamRecord& record = records[i];
+        record.type = layers[i].type, record.name = layers[i].name;
+        record.params = layers[i].params;
+        for (const std::string& blob : layers[i].inputs) record.bottoms.push_back(ids[blob]);
+        for (const std::string& blob : layers[i].outputs) record.tops.push_back(ids[blob]);
+    }
+    return records;
+}
+
 int Model::load_net(Net* net, bool copy) {
-    std::vector<unsigned char> bytes;
-    QUOLL_RETURN_IF_ERROR(save_param(DataWriterToMemory(&bytes)));
-    const unsigned char* p = bytes.data();
-    QUOLL_RETURN_IF_ERROR(net->load_param(DataReaderFromMemory(p, bytes.size())));
-    QUOLL_RETURN_IF_ERROR(check_weights());
+    QUOLL_RETURN_IF_ERROR(check_names());
     std::vector<WeightNumbers> numbers;
     QUOLL_RETURN_IF_ERROR(number_shared(&numbers));
+    Net::Private& d = *net->d;
+    const std::vector<std::string> blobs = blob_names();
+    QUOLL_RETURN_IF_ERROR(d.load_records(records_of(layers, blobs), blobs));
     WeightsInOrder weights;
     for (size_t i = 0; i < layers.size(); i++) {
+        if (std::any_of(numbers[i].begin(), numbers[i].end(), [](int n) { return n != 0; }))
+            d.shared_weights[(int)i] = numbers[i];
         if (layers[i].custom()) continue;
-        const std::unique_ptr<Layer> op = layers[i].make_operator();
-        if (!op) return kError;
+        // An application's own layer in place of a built-in one shows nothing.
+        std::unique_ptr<Layer> made;
+        Layer* op = d.layers[i];
+        if (op->typeindex < 0) made = layers[i].make_operator(), op = made.get();
+        if (!op || check_weights(layers[i], *op) != kOk) {
+            net->clear();
+            return kError;
+        }
         weights.begin_layer(&layers[i], numbers[i]);
         op->visit_weights(weights);
     }
-    if (!net->d->weights_loaded) net->d->source = WeightSource();
-    return net->d->load_model(ModelBinFromModel(weights.all, copy), NoReader(), false, net->opt);
+    return d.load_model(ModelBinFromModel(weights.all, copy), NoReader(), false, net->opt);
 }
 
 int Model::make_net(Net* net) const { return const_cast<Model*>(this)->load_net(net, true); }

@@ -212,6 +212,18 @@ int Net::load_param_bin(const DataReader& dr) {
     return d->load("Net load_param_bin", [&] { return d->load_graph(dr, true, opt); });
 }
 
+int Net::Private::load_records(const std::vector<ParamRecord>& records,
+                               const std::vector<std::string>& names) {
+    clear();
+    Option& opt = owner->opt;
+    if (opt.use_vulkan_compute) limit_options(owner->vulkan_device(), &opt);
+    return load("Net", [&] {
+        add_blobs(names);
+        for (const ParamRecord& record : records) QUOLL_RETURN_IF_ERROR(load_layer(record, opt));
+        return finish_graph();
+    });
+}
+
 int Net::Private::load_model(const ModelBin& mb, const DataReader& dr, bool whole,
                              const Option& opt) {
     if (layers.empty()) {

@@ -121,11 +121,7 @@ int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& op
         ParamRecord record;
         int status = reader.read_layer(&record);
         const std::vector<std::string>& names = reader.blob_names();
-        for (size_t id = blobs.size(); id < names.size(); id++) {
-            blobs.push_back(Blob());
-            blobs[id].name = names[id];
-            if (!names[id].empty()) blob_of_name[names[id]] = (int)id;
-        }
+        add_blobs(names);
         const WeightsId id = take_weights_id(&record.params);
         if (id.size) weights_id = id;
         const WeightNumbers numbers = take_weight_numbers(&record.params);
@@ -138,8 +134,17 @@ int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& op
                    i + 1, reader.layer_count());
         return status;
     }
-    for (size_t id = 0; id < blobs.size(); id++) alias.push_back((int)id);
     return finish_graph();
+}
+
+// names: of all blobs, the first of which are there already.
+void Net::Private::add_blobs(const std::vector<std::string>& names) {
+    for (size_t id = blobs.size(); id < names.size(); id++) {
+        blobs.push_back(Blob());
+        blobs[id].name = names[id];
+        if (!names[id].empty()) blob_of_name[names[id]] = (int)id;
+        alias.push_back((int)id);
+    }
 }
 
 int Net::Private::load_layer(const ParamRecord& record, const Option& opt) {

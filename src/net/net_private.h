@@ -96,6 +96,11 @@ struct Net::Private : NetGraph {
     void add_layer(Layer* layer, const LayerDestroyer& destroyer);
     int set_producer(int blob, int layer);
     int load_graph(const DataReader& dr, bool binary, const Option& opt);
+    // In place of a param file, with the names of all blobs. Such a net cannot be loaded again for
+    // what was fused away.
+    int load_records(const std::vector<ParamRecord>& records,
+                     const std::vector<std::string>& names);
+    void add_blobs(const std::vector<std::string>& names);
     int load_layer(const ParamRecord& record, const Option& opt);
     int load_layer_params(Layer* layer, const ParamDict& pd, const Option& opt);
     // Checks producers and cycles, collects consumers, inputs and outputs.

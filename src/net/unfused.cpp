@@ -42,6 +42,7 @@ bool Net::Private::is_fused_away(int blob) const {
 }
 
 int Net::Private::load_again(const Private& from, bool fused) {
+    if (from.unfused_param.empty()) return kError;  // made of a Model
     keeps_weights = true;
     custom_layers = from.custom_layers;
     vulkan_device = from.vulkan_device;

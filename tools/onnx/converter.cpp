@@ -304,8 +304,12 @@ bool Converter::fold(const Node& node, const OpEntry& entry) {
         if (!blob.empty()) scratch.outputs_.push_back(blob);
     if (!scratch.outputs_.empty()) {
         std::vector<Mat> mats;
-        scratch.finish();
-        if (!run_model(&scratch.model, scratch.outputs_, &mats)) return false;
+        scratch.remove_unused();
+        if (!run_layers(scratch.model, scratch.outputs_, &mats)) {
+            mats.clear();
+            scratch.finish();
+            if (!run_model(&scratch.model, scratch.outputs_, &mats)) return false;
+        }
         size_t at = 0;
         for (size_t i = 0; i < names.size(); i++) {
             if (blobs[i].empty()) continue;

@@ -138,6 +138,7 @@ bool read_trees(Op& op, const std::string& leaf, const std::string& ids, Trees* 
     for (size_t size : {tree.size(), feature.size(), yes.size(), no.size(), threshold.size(),
                         modes.size(), missing.empty() ? count : missing.size()})
         if (size != count) return op.fail("lists of %zu and %zu nodes", count, size);
+    trees->nodes.reserve(count);
     std::map<std::pair<int64_t, int64_t>, int> index;
     for (size_t i = 0; i < count; i++)
         if (!index.emplace(std::make_pair(tree[i], id[i]), (int)i).second)
@@ -161,7 +162,7 @@ bool read_trees(Op& op, const std::string& leaf, const std::string& ids, Trees* 
             follows[(size_t)node.yes] = follows[(size_t)node.no] = 1;
             if (!missing.empty() && missing[i]) node.mode += TreeEnsemble::kMissingIsTrue;
         }
-        trees->nodes.push_back(node);
+        trees->nodes.push_back(std::move(node));
     }
     for (size_t i = 0; i < count; i++)
         if (!follows[i]) trees->roots.push_back((int)i);
@@ -314,14 +315,14 @@ bool tree_ensemble(Op& op) {
         if (size != count) return op.fail("lists of %zu and %zu nodes", count, size);
     if (target.size() != weight.size())
         return op.fail("lists of %zu and %zu leaves", target.size(), weight.size());
+    trees.nodes.reserve(count + 1 + std::min(count + 1, target.size()));
     trees.nodes.resize(count);
     // A leaf may follow from several nodes; each gets its own.
     const auto follower = [&](int64_t at, bool leaf) {
         if (!leaf) return at >= 0 && at < (int64_t)count ? (int)at : -1;
         if (at < 0 || at >= (int64_t)target.size()) return -1;
-        TreeNode node;
-        node.entries.emplace_back(target[(size_t)at], weight[(size_t)at]);
-        trees.nodes.push_back(node);
+        trees.nodes.emplace_back();
+        trees.nodes.back().entries.emplace_back(target[(size_t)at], weight[(size_t)at]);
         return (int)trees.nodes.size() - 1;
     };
     for (size_t i = 0; i < count; i++) {

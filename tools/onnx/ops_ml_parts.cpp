@@ -10,8 +10,8 @@ namespace ml {
 const char* const kStringsLimit = "strings as places in a table";
 
 Tensor floats_tensor(const Floats& values, const Ints& dims) {
-    Tensor t(ElementType::kFloat, dims);
-    for (size_t i = 0; i < values.size(); i++) t.set_float(i, values[i]);
+    Tensor t = Tensor::unset(ElementType::kFloat, dims);
+    std::copy(values.begin(), values.end(), (float*)t.bytes());
     return t;
 }
 

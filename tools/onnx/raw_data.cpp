@@ -72,10 +72,10 @@ void append_varint(uint64_t value, std::string* to) {
     *to += (char)value;
 }
 
-void append_message(int number, const std::string& message, std::string* to) {
+void append_message(int number, const RawData& message, std::string* to) {
     append_varint((uint64_t)number << 3 | kBytes, to);
-    append_varint(message.size(), to);
-    *to += message;
+    append_varint(message.size, to);
+    to->append((const char*)message.data, message.size);
 }
 
 // Appends the fields of a message to *to, those for which `is` holds as change(field, &message)
@@ -83,12 +83,17 @@ void append_message(int number, const std::string& message, std::string* to) {
 template <class Is, class Change>
 bool rewrite(const RawData& message, std::string* to, const Is& is, const Change& change) {
     Fields fields(message);
+    const unsigned char* kept = message.data;  // from there on nothing was appended yet
+    const auto append_to = [&](const unsigned char* end) {
+        to->append((const char*)kept, (size_t)(end - kept));
+    };
     for (Field field; fields.next(&field);) {
-        if (field.type != kBytes || !is(field))
-            to->append((const char*)field.begin, (size_t)(fields.at() - field.begin));
-        else if (!change(field, to))
-            return false;
+        if (field.type != kBytes || !is(field)) continue;
+        append_to(field.begin);
+        kept = fields.at();
+        if (!change(field, to)) return false;
     }
+    append_to(fields.at());
     return fields.ok();
 }
 
@@ -99,7 +104,7 @@ bool rewrite_within(const RawData& message, int outer, int number, std::string* 
     std::string rest;
     const auto is = [number](const Field& f) { return f.number == number; };
     if (!rewrite(message, &rest, is, take)) return false;
-    append_message(outer, rest, to);
+    append_message(outer, RawData(rest), to);
     return true;
 }
 
@@ -112,13 +117,25 @@ bool take_tensor(const RawData& tensor, int outer, std::string* to, RawData* fou
             if (f.value.size >= kLeastOutside)
                 *found = f.value;
             else
-                append_message(kTensorRawData, std::string((const char*)f.value.data, f.value.size),
-                               kept);
+                append_message(kTensorRawData, f.value, kept);
             return true;
         });
 }
 
+// A tensor comes before lists of numbers, which may be long, in all files that protobuf writes;
+// elsewhere it is protobuf's to read.
+bool begins_with_tensor(const RawData& attribute) {
+    Fields fields(attribute);
+    for (Field field; fields.next(&field) && field.number <= kAttributeTensor;)
+        if (field.number == kAttributeTensor) return true;
+    return false;
+}
+
 bool take_attribute(const RawData& attribute, std::string* to, RawData* found) {
+    if (!begins_with_tensor(attribute)) {
+        append_message(kNodeAttribute, attribute, to);
+        return true;
+    }
     int count = 0;
     return rewrite_within(attribute, kNodeAttribute, kAttributeTensor, to,
                           [&](const Field& f, std::string* kept) {
@@ -148,7 +165,7 @@ bool take_graph(const RawData& graph, std::string* to, size_t* nodes, OutsideDat
         return take_tensor(f.value, kGraphInitializer, rest, &found->initializers.back());
     };
     if (!rewrite(graph, &kept, is, take)) return false;
-    append_message(kModelGraph, kept, to);
+    append_message(kModelGraph, RawData(kept), to);
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "layer/common/elementtype.h"
@@ -95,9 +96,6 @@ size_t typed_count(const onnx::TensorProto& from, ElementType type) {
 void set_from_typed(const onnx::TensorProto& from, size_t n, Tensor* to) {
     const int i = (int)n;
     switch (to->type) {
-        case ElementType::kDouble:
-            to->set_float(n, (float)from.double_data(i));
-            break;
         case ElementType::kUint32:
         case ElementType::kUint64:
             to->set_int(n, (int64_t)from.uint64_data(i));
@@ -210,6 +208,8 @@ bool TensorReader::typed(const onnx::TensorProto& from, Tensor* to) {
         memcpy(to->bytes(), from.float_data().data(), count * sizeof(float));
     else if (to->type == ElementType::kInt64 && count)
         memcpy(to->bytes(), from.int64_data().data(), count * sizeof(int64_t));
+    else if (to->type == ElementType::kDouble)
+        std::copy_n(from.double_data().data(), count, (float*)to->bytes());
     else
         for (size_t i = 0; i < count; i++) set_from_typed(from, i, to);
     return true;
