@@ -62,6 +62,36 @@ def test_if_at_run_time(tmp_path):
         net = check(model, feeds, tmp_path, net)
 
 
+@pytest.mark.parametrize('known', [True, False])
+def test_branches_in_branches(known, tmp_path):
+    """Each level reads values of all levels around it, and gives one of them as it is."""
+    node, graph = helper.make_node, helper.make_graph
+
+    def inner(name, op, outside):
+        return graph([node(op, ['x', outside], [name + '_r'])], name, [], [info(name + '_r', None)])
+
+    def middle(name, op):
+        deep = node('If', ['c'], [name + '_t'], then_branch=inner(name + '_a', op, name + '_m'),
+                    else_branch=graph([], name + '_b', [], [info(name + '_m', None)]))
+        return graph([node('Add', ['h', 'two'], [name + '_m']), deep, node('Mul', [name + '_t', 'h'], [name + '_o'])],
+                     name, [], [info(name + '_o', None)])
+
+    outer = graph([node('Mul', ['x', 'two'], ['h']),
+                   node('If', ['d'], ['k'], then_branch=middle('p', 'Sub'), else_branch=middle('q', 'Max')),
+                   node('Neg', ['k'], ['l'])], 'outer', [], [info('l', None)])
+    nodes = [node('If', ['c'], ['y'], then_branch=outer, else_branch=graph([node('Identity', ['x'], ['i'])], 'plain', [],
+                                                                         [info('i', None)]))]
+    inputs = [info('x', [3, 4])]
+    for c in (True, False):
+        for d in (True, False):
+            truths = {'c': c, 'd': d}
+            constants = [constant(n, v) for n, v in truths.items()] if known else []
+            more = [] if known else [info(n, [], TensorProto.BOOL) for n in truths]
+            feeds = {'x': np.random.rand(3, 4).astype(np.float32)}
+            feeds.update({} if known else {n: np.bool_(v) for n, v in truths.items()})
+            check(model_of(nodes, inputs + more, [info('y', None)], CONSTANTS[:1] + constants), feeds, tmp_path)
+
+
 def test_if_squeeze_of_known_size(tmp_path):
     """What PyTorch writes for x.squeeze(1): the sizes decide it, whatever the ranks of the branches are."""
     nodes = [helper.make_node('Shape', ['x'], ['s']), helper.make_node('Gather', ['s', 'at'], ['n'], axis=0),

@@ -43,15 +43,16 @@ def tensor(raw, before=b'', behind=b''):
     return field(5, before + head + field(9, raw) + behind)
 
 
-def constant(parts):
+def constant(parts, before=b'', between=b''):
     """The bytes of a Constant node of W; parts: the fields `t` of its attribute."""
     attribute = onnx.AttributeProto(name='value', type=onnx.AttributeProto.TENSOR).SerializeToString()
     node = onnx.NodeProto(op_type='Constant', output=['w']).SerializeToString()
-    return field(1, node + field(5, attribute + b''.join(field(5, p) for p in parts)))
+    return field(1, node + field(5, attribute + before + between.join(field(5, p) for p in parts)))
 
 
 HEAD = onnx.TensorProto(data_type=TensorProto.FLOAT, dims=W.shape).SerializeToString()
 DATA = field(9, W.tobytes())
+LIST = onnx.AttributeProto(ints=range(3000)).SerializeToString()  # of a kind that the attribute's type does not name
 SPLIT = {  # a message in parts is their union, and the last of a field counts
     'plain': field(7, graph_bytes()),
     'data before sizes': field(7, graph_bytes(False) + field(5, field(9, W.tobytes()) + onnx.TensorProto(
@@ -60,6 +61,8 @@ SPLIT = {  # a message in parts is their union, and the last of a field counts
     'data twice': field(7, graph_bytes(False) + tensor(bytes(W.nbytes), behind=field(9, W.tobytes()))),
     'constant': field(7, constant([HEAD + DATA]) + graph_bytes(False)),
     'constant in parts': field(7, constant([HEAD, DATA]) + graph_bytes(False)),
+    'constant behind a list': field(7, constant([HEAD + DATA], before=LIST) + graph_bytes(False)),
+    'constant around a list': field(7, constant([HEAD, DATA], between=LIST) + graph_bytes(False)),
     'constants in two graphs': field(7, constant([HEAD + DATA])) + field(7, graph_bytes(False)),
     'unknown fields': field(7, graph_bytes(False) + field(999, b'abc') + tensor(W.tobytes(), varint(998 << 3) + b'\5')),
 }

@@ -37,9 +37,10 @@ Value* Converter::add_constant(const std::string& name, const Tensor& tensor) {
 
 // A name that a .param file can hold.
 static std::string clean(const std::string& wish) {
-    std::string name;
-    for (char ch : wish) name += ch == ' ' || ch == '"' || (unsigned char)ch < 32 ? '_' : ch;
-    return name.empty() ? "blob" : name;
+    std::string name = wish.empty() ? "blob" : wish;
+    for (char& ch : name)
+        if (ch == ' ' || ch == '"' || (unsigned char)ch < 32) ch = '_';
+    return name;
 }
 
 std::string Converter::unique(const std::string& wish) {
@@ -168,15 +169,18 @@ bool Converter::mark_outputs(const Node& node, bool bad) {
 
 std::string Converter::made_twice(const Node& node) const {
     std::set<std::string> own;
+    const bool several = node.outputs.size() > 1;
     for (const std::string& name : node.outputs)
-        if (!name.empty() && (find_value(name) || !own.insert(name).second)) return name;
+        if (!name.empty() && (find_value(name) || (several && !own.insert(name).second)))
+            return name;
     return "";
 }
 
 void Converter::run_node(const Node& given) {
     Node resolved;
     bool other = false;
-    for (const std::string& name : given.inputs) other = other || resolve(name) != name;
+    for (size_t i = 0; i < given.inputs.size() && has_choices(); i++)
+        other = other || resolve(given.inputs[i]) != given.inputs[i];
     if (other) {
         resolved = given;
         for (std::string& name : resolved.inputs) name = resolve(name);
@@ -388,7 +392,7 @@ void Converter::insert_splits() {
             found->second.pop_back();
         }
         all.push_back(std::move(layer));
-        const std::vector<std::string> made = all.back().outputs;
+        const std::vector<std::string>& made = all.back().outputs;  // stays where it is
         for (const std::string& blob : made) {
             if (readers[blob] < 2) continue;
             ModelLayer split;
@@ -397,7 +401,7 @@ void Converter::insert_splits() {
             for (int i = 0; i < readers[blob]; i++)
                 split.outputs.push_back(unique(blob + "_split"));
             copies[blob].assign(split.outputs.rbegin(), split.outputs.rend());
-            all.push_back(split);
+            all.push_back(std::move(split));
         }
     }
     model.layers.swap(all);

@@ -125,15 +125,10 @@ std::set<std::string> own_names(const Graph& graph) {
 
 // New names of the subgraph's own values that are called what a value around it becomes: reads of
 // that would find them instead.
-void add_hiding_names(const Graph& graph, const std::set<std::string>& own, Names* names) {
+void add_hiding_names(const std::set<std::string>& reads, const std::set<std::string>& own,
+                      Names* names) {
     std::set<std::string> taken = own, around;
-    std::vector<std::string> reads;
-    for (const Node& n : graph.nodes) add_reads(n, &reads);
-    for (const ValueInfo& v : graph.outputs) reads.push_back(v.name);
-    for (const std::string& name : reads) {
-        const auto found = names->find(name);
-        if (found != names->end()) around.insert(found->second);
-    }
+    for (const auto& name : *names) around.insert(name.second);
     taken.insert(reads.begin(), reads.end());
     taken.insert(around.begin(), around.end());
     for (const std::string& name : own) {
@@ -144,10 +139,18 @@ void add_hiding_names(const Graph& graph, const std::set<std::string>& own, Name
     }
 }
 
-void rename_in_subgraph(Names names, Graph* graph) {
+void rename_in_subgraph(const Names& outside, Graph* graph) {
     const std::set<std::string> own = own_names(*graph);
-    for (const std::string& name : own) names.erase(name);
-    add_hiding_names(*graph, own, &names);
+    std::vector<std::string> all;
+    for (const Node& n : graph->nodes) add_reads(n, &all);
+    for (const ValueInfo& v : graph->outputs) all.push_back(v.name);
+    const std::set<std::string> reads(all.begin(), all.end());
+    Names names;  // of what it reads of the graphs around it
+    for (const std::string& name : reads) {
+        const auto found = own.count(name) ? outside.end() : outside.find(name);
+        if (found != outside.end()) names.insert(*found);
+    }
+    add_hiding_names(reads, own, &names);
     const auto renamed = [&](const std::string& name) {
         const auto found = names.find(name);
         return found == names.end() ? name : found->second;
@@ -194,11 +197,28 @@ void add_reads(const Node& node, std::vector<std::string>* names) {
     }
 }
 
+// Whether each node stands behind those whose outputs it reads, as nearly all files have them.
+static bool is_in_order(const std::vector<const Node*>& nodes,
+                        const std::unordered_map<std::string, size_t>& maker) {
+    std::vector<std::string> reads;
+    for (size_t i = 0; i < nodes.size(); i++) {
+        reads.clear();
+        add_reads(*nodes[i], &reads);
+        for (const std::string& name : reads) {
+            const auto found = maker.find(name);
+            if (found != maker.end() && found->second >= i) return false;
+        }
+    }
+    return true;
+}
+
 std::vector<const Node*> in_order(const std::vector<const Node*>& nodes) {
     std::unordered_map<std::string, size_t> maker;
+    maker.reserve(nodes.size());
     for (size_t i = 0; i < nodes.size(); i++)
         for (const std::string& o : nodes[i]->outputs)
             if (!o.empty()) maker[o] = i;
+    if (is_in_order(nodes, maker)) return nodes;
     // Of those that wait for nothing, the first one comes next.
     std::vector<int> waits(nodes.size(), 0);
     std::vector<std::vector<size_t>> readers(nodes.size());

@@ -36,9 +36,12 @@ Fusion::Fusion(const Graph& graph, const std::vector<std::string>& outputs,
                const std::set<std::string>& cut, Converter* converter)
     : c_(*converter) {
     count_graph(graph);
+    const int opset = c_.opset("");
+    makers_.reserve(graph.nodes.size());
+    reading_.reserve(graph.nodes.size());
     for (const Node& node : graph.nodes)
         for (const std::string& o : node.outputs)
-            if (!o.empty() && !cut.count(o) && complete(node, c_.opset(""))) makers_[o] = &node;
+            if (!o.empty() && !cut.count(o) && complete(node, opset)) makers_[o] = &node;
     for (const Node& node : graph.nodes)
         for (const std::string& i : node.inputs) reading_[i].push_back(&node);
     for (const ValueInfo& v : graph.outputs) readers_[v.name]++;
@@ -62,9 +65,11 @@ void Fusion::count_reads(const Node& node, int by) {
 }
 
 bool Fusion::run(const Node& node) {
-    if (!node.domain.empty() || !complete(node, c_.opset(""))) return false;
+    if (!node.domain.empty()) return false;
     const auto range = patterns().equal_range(node.op);
-    if (range.first == range.second || !c_.made_twice(node).empty()) return false;
+    if (range.first == range.second || !complete(node, c_.opset("")) ||
+        !c_.made_twice(node).empty())
+        return false;
     bool constant = true, scalars = false;
     for (const std::string& name : node.inputs) {
         const Value* v = name.empty() ? nullptr : c_.find_value(name);

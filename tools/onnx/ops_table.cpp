@@ -19,8 +19,8 @@ static const OpTable& table() {
               text_ops()})
             t.insert(t.end(), family.begin(), family.end());
         std::stable_sort(t.begin(), t.end(), [](const OpEntry& a, const OpEntry& b) {
-            const int domain = std::string(a.domain).compare(b.domain);
-            return domain ? domain < 0 : std::string(a.op) < b.op;
+            const int domain = strcmp(a.domain, b.domain);
+            return domain ? domain < 0 : strcmp(a.op, b.op) < 0;
         });
         return t;
     }();
