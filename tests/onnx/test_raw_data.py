@@ -76,6 +76,31 @@ def test_fields_in_any_order(kind, tmp_path):
     assert np.abs(have - want).max() <= 1e-5 * np.abs(want).max()
 
 
+@pytest.mark.parametrize('levels', [1, 2, 5])
+def test_tensors_of_subgraphs(levels, tmp_path):
+    """Weights of branches, as initializers and as Constant nodes."""
+    node, graph, info = helper.make_node, helper.make_graph, helper.make_tensor_value_info
+    other = (W * np.linspace(.5, 2, COLUMNS)).astype(np.float32)
+    yes = graph([node('MatMul', ['x', 'w'], ['a'])], 'yes', [], [info('a', TensorProto.FLOAT, None)],
+                [numpy_helper.from_array(W, 'w')])
+    no = graph([node('Constant', [], ['v'], value=numpy_helper.from_array(other)), node('MatMul', ['x', 'v'], ['b'])], 'no', [],
+               [info('b', TensorProto.FLOAT, None)])
+    for level in range(1, levels):
+        name = f'y{level}'
+        yes = graph([node('If', ['c'], [name], then_branch=yes, else_branch=no)], f'g{level}', [],
+                    [info(name, TensorProto.FLOAT, None)])
+    main = graph([node('If', ['c'], ['y'], then_branch=yes, else_branch=no)], 'g',
+                 [info('x', TensorProto.FLOAT, X.shape), info('c', TensorProto.BOOL, [])], [info('y', TensorProto.FLOAT, None)])
+    path = tmp_path / 'm.onnx'
+    onnx.save(helper.make_model(main, opset_imports=[helper.make_opsetid('', 17)], ir_version=8), path)
+    session = ort.InferenceSession(str(path), providers=['CPUExecutionProvider'])
+    for net in (convert(path, tmp_path), [path]):
+        for choice in (True, False):
+            inputs = {'x': X, 'c': np.array(choice)}
+            want = session.run(None, inputs)[0]
+            assert np.abs(run(net, inputs, ['y'], tmp_path)['y'] - want).max() <= 1e-5 * np.abs(want).max()
+
+
 def test_data_of_the_wrong_size(tmp_path):
     write(field(7, graph_bytes(False) + tensor(W.tobytes()[:-4])), tmp_path / 'm.onnx')
     with pytest.raises(Failure, match=f'tensor w: needs {W.nbytes} bytes, got {W.nbytes - 4}'):

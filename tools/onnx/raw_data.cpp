@@ -9,7 +9,9 @@ namespace {
 
 // Numbers of fields in onnx.proto.
 const int kModelGraph = 7, kGraphNode = 1, kGraphInitializer = 5, kNodeAttribute = 5,
-          kAttributeTensor = 5, kTensorRawData = 9;
+          kAttributeTensor = 5, kAttributeGraph = 6, kTensorRawData = 9;
+// Subgraphs of subgraphs; what is nested deeper stays in.
+const int kMostLevels = 32;
 // Smaller ones are copied as they come.
 const size_t kLeastOutside = 4096;
 // Of a field with a length.
@@ -111,48 +113,59 @@ bool rewrite_within(const RawData& message, int outer, int number, std::string* 
 // outer: the number under which the tensor is written.
 bool take_tensor(const RawData& tensor, int outer, std::string* to, RawData* found) {
     int count = 0;
-    return rewrite_within(
-        tensor, outer, kTensorRawData, to, [&](const Field& f, std::string* kept) {
-            if (count++) return false;  // the last one would count
-            if (f.value.size >= kLeastOutside)
-                *found = f.value;
-            else
-                append_message(kTensorRawData, f.value, kept);
-            return true;
-        });
+    return rewrite_within(tensor, outer, kTensorRawData, to,
+                          [&](const Field& f, std::string* kept) {
+                              if (count++) return false;  // the last one would count
+                              if (f.value.size >= kLeastOutside)
+                                  *found = f.value;
+                              else
+                                  append_message(kTensorRawData, f.value, kept);
+                              return true;
+                          });
 }
 
-// A tensor comes before lists of numbers, which may be long, in all files that protobuf writes;
-// elsewhere it is protobuf's to read.
-bool begins_with_tensor(const RawData& attribute) {
+// Whether the field is there, before those of higher numbers: lists of numbers, which may be long,
+// come last in all files that protobuf writes; elsewhere it is protobuf's to read.
+bool begins_with(const RawData& attribute, int number) {
     Fields fields(attribute);
-    for (Field field; fields.next(&field) && field.number <= kAttributeTensor;)
-        if (field.number == kAttributeTensor) return true;
+    for (Field field; fields.next(&field) && field.number <= number;)
+        if (field.number == number) return true;
     return false;
 }
 
-bool take_attribute(const RawData& attribute, std::string* to, RawData* found) {
-    if (!begins_with_tensor(attribute)) {
+bool take_graph(const RawData& graph, int outer, int level, std::string* to, size_t* nodes,
+                OutsideData* found);
+
+bool take_attribute(const RawData& attribute, int level, std::string* to, OutsideNode* found) {
+    found->tensors.emplace_back();
+    const bool tensor = begins_with(attribute, kAttributeTensor);
+    if (!tensor && (level >= kMostLevels || !begins_with(attribute, kAttributeGraph))) {
         append_message(kNodeAttribute, attribute, to);
         return true;
     }
     int count = 0;
-    return rewrite_within(attribute, kNodeAttribute, kAttributeTensor, to,
-                          [&](const Field& f, std::string* kept) {
-                              if (count++) return false;  // they would be merged
-                              return take_tensor(f.value, kAttributeTensor, kept, found);
-                          });
+    return rewrite_within(
+        attribute, kNodeAttribute, tensor ? kAttributeTensor : kAttributeGraph, to,
+        [&](const Field& f, std::string* kept) {
+            if (count++) return false;  // they would be merged
+            if (tensor) return take_tensor(f.value, kAttributeTensor, kept, &found->tensors.back());
+            std::shared_ptr<OutsideData>& inner = found->graphs[found->tensors.size() - 1];
+            inner = std::make_shared<OutsideData>();
+            size_t nodes = 0;
+            return take_graph(f.value, kAttributeGraph, level + 1, kept, &nodes, inner.get());
+        });
 }
 
-bool take_node(const RawData& node, std::string* to, std::vector<RawData>* found) {
+bool take_node(const RawData& node, int level, std::string* to, OutsideNode* found) {
     return rewrite_within(node, kGraphNode, kNodeAttribute, to,
                           [&](const Field& f, std::string* kept) {
-                              found->emplace_back();
-                              return take_attribute(f.value, kept, &found->back());
+                              return take_attribute(f.value, level, kept, found);
                           });
 }
 
-bool take_graph(const RawData& graph, std::string* to, size_t* nodes, OutsideData* found) {
+// outer: the number under which the graph is written.
+bool take_graph(const RawData& graph, int outer, int level, std::string* to, size_t* nodes,
+                OutsideData* found) {
     std::string kept;
     const auto is = [&](const Field& f) {
         const bool small = f.number == kGraphNode && f.value.size < kLeastOutside;
@@ -160,12 +173,13 @@ bool take_graph(const RawData& graph, std::string* to, size_t* nodes, OutsideDat
         return f.number == kGraphInitializer || (f.number == kGraphNode && !small);
     };
     const auto take = [&](const Field& f, std::string* rest) {
-        if (f.number == kGraphNode) return take_node(f.value, rest, &found->nodes[*nodes - 1]);
+        if (f.number == kGraphNode)
+            return take_node(f.value, level, rest, &found->nodes[*nodes - 1]);
         found->initializers.emplace_back();
         return take_tensor(f.value, kGraphInitializer, rest, &found->initializers.back());
     };
     if (!rewrite(graph, &kept, is, take)) return false;
-    append_message(kModelGraph, RawData(kept), to);
+    append_message(outer, RawData(kept), to);
     return true;
 }
 
@@ -175,7 +189,9 @@ bool take_raw_data(const unsigned char* model, size_t size, std::string* rest, O
     size_t nodes = 0;
     return rewrite(
         RawData(model, size), rest, [](const Field& f) { return f.number == kModelGraph; },
-        [&](const Field& f, std::string* to) { return take_graph(f.value, to, &nodes, found); });
+        [&](const Field& f, std::string* to) {
+            return take_graph(f.value, kModelGraph, 0, to, &nodes, found);
+        });
 }
 
 }  // namespace onnx_tool

@@ -43,14 +43,16 @@ public:
     // Takes the data of tensors away as it goes, so that it is not held twice. outside: where it
     // lies, as far as they do not hold it themselves.
     bool graph(onnx::GraphProto* from, int level, Graph* to, const OutsideData& outside = {});
-    bool node(onnx::NodeProto* from, int level, Node* to, const std::vector<RawData>& outside = {});
+    bool node(onnx::NodeProto* from, int level, Node* to, const OutsideNode& outside = {});
 
 private:
     bool fail(const std::string& why) {
         *why_ = why;
         return false;
     }
-    bool attribute(onnx::AttributeProto* from, int level, Attribute* to, const RawData* outside);
+    // tensor, graph: where their data lies; null if they hold it themselves.
+    bool attribute(onnx::AttributeProto* from, int level, Attribute* to, const RawData* tensor,
+                   const OutsideData* graph);
     static ValueInfo info(const onnx::ValueInfoProto& from);
 
     TensorReader tensors_;
@@ -79,8 +81,8 @@ static const RawData* data_at(const std::vector<RawData>& all, size_t i) {
     return i < all.size() && all[i].data ? &all[i] : nullptr;
 }
 
-bool Reader::attribute(onnx::AttributeProto* from, int level, Attribute* to,
-                       const RawData* outside) {
+bool Reader::attribute(onnx::AttributeProto* from, int level, Attribute* to, const RawData* tensor,
+                       const OutsideData* outside) {
     to->reference = from->ref_attr_name();
     to->f = from->f(), to->i = from->i(), to->s = from->s();
     to->floats.assign(from->floats().begin(), from->floats().end());
@@ -107,19 +109,20 @@ bool Reader::attribute(onnx::AttributeProto* from, int level, Attribute* to,
             break;
         case onnx::AttributeProto::TENSOR:
             to->kind = Attribute::kTensor;
-            if (from->has_t()) return tensors_.read(from->t(), &to->t, outside);
+            if (from->has_t()) return tensors_.read(from->t(), &to->t, tensor);
             return !to->reference.empty() || fail("attribute " + from->name() + " has no tensor");
         case onnx::AttributeProto::GRAPH:
             to->kind = Attribute::kGraph;
             to->g = std::make_shared<Graph>();
-            return graph(from->mutable_g(), level + 1, to->g.get());
+            return graph(from->mutable_g(), level + 1, to->g.get(),
+                         outside ? *outside : OutsideData());
         default:
             to->kind = Attribute::kOther;
     }
     return true;
 }
 
-bool Reader::node(onnx::NodeProto* from, int level, Node* to, const std::vector<RawData>& outside) {
+bool Reader::node(onnx::NodeProto* from, int level, Node* to, const OutsideNode& outside) {
     Limits::add_nodes_of_file(1);
     to->name = from->name(), to->op = from->op_type();
     to->domain = from->domain() == "ai.onnx" ? "" : from->domain();
@@ -127,9 +130,13 @@ bool Reader::node(onnx::NodeProto* from, int level, Node* to, const std::vector<
     to->outputs.assign(from->output().begin(), from->output().end());
     while (!to->inputs.empty() && to->inputs.back().empty()) to->inputs.pop_back();
     size_t number = 0;
-    for (auto& a : *from->mutable_attribute())
-        if (!attribute(&a, level, &to->attributes[a.name()], data_at(outside, number++)))
+    for (auto& a : *from->mutable_attribute()) {
+        const auto inner = outside.graphs.find(number);
+        if (!attribute(&a, level, &to->attributes[a.name()], data_at(outside.tensors, number),
+                       inner == outside.graphs.end() ? nullptr : inner->second.get()))
             return fail("node " + to->label() + " (" + to->op + "): " + *why_);
+        number++;
+    }
     return true;
 }
 
@@ -145,7 +152,7 @@ bool Reader::graph(onnx::GraphProto* from, int level, Graph* to, const OutsideDa
     if (from->sparse_initializer_size() > 0)
         return fail("sparse initializers (" + from->sparse_initializer(0).values().name() +
                     ") are not supported");
-    static const std::vector<RawData> kNone;
+    static const OutsideNode kNone;
     for (auto& n : *from->mutable_node()) {
         const auto data = outside.nodes.find(to->nodes.size());
         to->nodes.emplace_back();

@@ -67,8 +67,7 @@ private:
 
 }  // namespace
 
-bool run_layers(const Model& model, const std::vector<std::string>& blobs,
-                std::vector<Mat>* mats) {
+bool run_layers(const Model& model, const std::vector<std::string>& blobs, std::vector<Mat>* mats) {
     const LogMute quiet;
     Layers layers;
     for (const ModelLayer& layer : model.layers)

@@ -11,8 +11,8 @@ namespace quoll {
 namespace onnx_tool {
 
 // The blobs, planar, by calling one layer behind the other, in the model's order: without the costs
-// of a Net, which small models would be loaded into for every node. False where that does not do, as
-// for axes of size 0 and branches: run_model() is for all that layers can compute.
+// of a Net, which small models would be loaded into for every node. False where that does not do,
+// as for axes of size 0 and branches: run_model() is for all that layers can compute.
 bool run_layers(const Model& model, const std::vector<std::string>& blobs, std::vector<Mat>* mats);
 
 // The blobs, plain and of elempack 1; the model is empty afterwards. False when a layer refuses;

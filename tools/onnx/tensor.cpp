@@ -132,9 +132,7 @@ template <class From>
 static void convert(const From* from, size_t count, float* to) {
     for (size_t i = 0; i < count; i++) to[i] = (float)from[i];
 }
-static void convert(const float* from, size_t count, float* to) {
-    std::copy_n(from, count, to);
-}
+static void convert(const float* from, size_t count, float* to) { std::copy_n(from, count, to); }
 template <class From, class To>
 static void convert(const From* from, size_t count, To* to) {
     for (size_t i = 0; i < count; i++) to[i] = (To)(int64_t)from[i];
