@@ -2,8 +2,6 @@
 #include <math.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "layer/nn/treeensemble.h"
 #include "onnx/nodes.h"
@@ -126,6 +124,39 @@ std::string run_trees(Op& op, Nodes& n, const Trees& trees) {
     return matrix_of(op, layer.outputs[0], shape);
 }
 
+// Which entry of the lists is node `id` of tree `tree`. Files have them in order, or nearly so.
+class NodeNumbers {
+public:
+    NodeNumbers(const Ints& tree, const Ints& id) {
+        nodes_.reserve(id.size());
+        for (size_t i = 0; i < id.size(); i++) nodes_.push_back({{tree[i], id[i]}, (int)i});
+        if (!std::is_sorted(nodes_.begin(), nodes_.end())) std::sort(nodes_.begin(), nodes_.end());
+    }
+    // One that comes once more, -1 if none does.
+    int twice() const {
+        const auto found =
+            std::adjacent_find(nodes_.begin(), nodes_.end(),
+                               [](const Entry& a, const Entry& b) { return a.first == b.first; });
+        return found == nodes_.end() ? -1 : found->second;
+    }
+    size_t trees() const {
+        size_t count = 0;
+        for (size_t i = 0; i < nodes_.size(); i++)
+            count += i == 0 || nodes_[i].first.first != nodes_[i - 1].first.first;
+        return count;
+    }
+    // -1 if there is none.
+    int find(int64_t tree, int64_t id) const {
+        const Entry wanted = {{tree, id}, 0};
+        const auto found = std::lower_bound(nodes_.begin(), nodes_.end(), wanted);
+        return found == nodes_.end() || found->first != wanted.first ? -1 : found->second;
+    }
+
+private:
+    typedef std::pair<std::pair<int64_t, int64_t>, int> Entry;
+    std::vector<Entry> nodes_;
+};
+
 // The trees that nodes_* attributes describe, and the attributes that say the leaves' values.
 bool read_trees(Op& op, const std::string& leaf, const std::string& ids, Trees* trees) {
     const Ints tree = op.attr_ints("nodes_treeids"), id = op.attr_ints("nodes_nodeids");
@@ -139,15 +170,12 @@ bool read_trees(Op& op, const std::string& leaf, const std::string& ids, Trees* 
                         modes.size(), missing.empty() ? count : missing.size()})
         if (size != count) return op.fail("lists of %zu and %zu nodes", count, size);
     trees->nodes.reserve(count);
-    std::map<std::pair<int64_t, int64_t>, int> index;
-    for (size_t i = 0; i < count; i++)
-        if (!index.emplace(std::make_pair(tree[i], id[i]), (int)i).second)
-            return op.fail("node %lld of tree %lld comes twice", (long long)id[i],
-                           (long long)tree[i]);
-    const auto find = [&](int64_t t, int64_t i) {
-        const auto found = index.find({t, i});
-        return found == index.end() ? -1 : found->second;
-    };
+    const NodeNumbers numbers(tree, id);
+    const int twice = numbers.twice();
+    if (twice >= 0)
+        return op.fail("node %lld of tree %lld comes twice", (long long)id[(size_t)twice],
+                       (long long)tree[(size_t)twice]);
+    const auto find = [&](int64_t t, int64_t i) { return numbers.find(t, i); };
     std::vector<char> follows(count, 0);
     for (size_t i = 0; i < count; i++) {
         TreeNode node;
@@ -166,7 +194,7 @@ bool read_trees(Op& op, const std::string& leaf, const std::string& ids, Trees* 
     }
     for (size_t i = 0; i < count; i++)
         if (!follows[i]) trees->roots.push_back((int)i);
-    if (trees->roots.size() != std::set<int64_t>(tree.begin(), tree.end()).size())
+    if (trees->roots.size() != numbers.trees())
         return op.fail("a tree that begins nowhere, or at several nodes");
     const Ints leaf_tree = op.attr_ints((leaf + "_treeids").c_str()),
                leaf_node = op.attr_ints((leaf + "_nodeids").c_str()),
