@@ -94,8 +94,9 @@ void gemm_tile(const GemmTile& t) {
     }
 }
 
-// On ARM assembly (kernel_rows.inc) takes the place of these tiles, which tests compare with it.
-#if defined(__aarch64__) || defined(__arm__)
+// On aarch64 assembly (kernel_rows.inc) takes the place of these tiles, which tests compare with
+// it.
+#if defined(__aarch64__)
 constexpr bool kTilesByHand = kFewKernels && s::kLanes > 1;
 #else
 constexpr bool kTilesByHand = false;
