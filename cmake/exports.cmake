@@ -2,7 +2,7 @@
 # file takes from another would be one, a sixth of the library.
 #
 # What is private to a class is in a Private of it. A library without GPUs and without ncnn's names has none of the classes that
-# record work for a GPU.
+# record work for a GPU; one without texts not the functions that compute what a text says.
 #
 # quoll_write_exports(file): writes a version script for GNU ld and lld. A header's declarations begin in the first column,
 # as .clang-format has them.
@@ -10,6 +10,9 @@ function(quoll_write_exports file)
     file(GLOB headers CONFIGURE_DEPENDS ${quoll_public}/quoll/*.h)
     if(NOT QUOLL_VULKAN AND NOT QUOLL_NCNN)
         list(FILTER headers EXCLUDE REGEX "/(command|pipeline|vkmat|vulkan_[a-z]*|glsl)\\.h$")
+    endif()
+    if(NOT QUOLL_STRING)
+        list(FILTER headers EXCLUDE REGEX "/expression\\.h$")
     endif()
     set(classes "")
     set(functions "")

@@ -32,7 +32,8 @@ set(quoll_isa_row_simd128 "-msimd128|4|16|HWY_WASM")
 #   back to SSSE3.
 # - ffp-contract=off: a fused multiply-add only where the source says fma(), so that a formula rounds
 #   the same way on every compiler.
-# - QUOLL_SMALL_KERNELS, O3, also where all else is to be small: that is where the time goes.
+# - QUOLL_SMALL_KERNELS, O3, also where all else is to be small: that is where the time goes. With Os kernels for
+#   certain cases that others take as well are left out (QUOLL_FEW_KERNELS).
 # - No unwind tables where all is to be small, or on ARM, where libraries go into applications: kernels call
 #   nothing that throws.
 # - O2 also in debug builds: at O0 the wrappers cost 100 times the kernel, and inline functions of
@@ -40,6 +41,9 @@ set(quoll_isa_row_simd128 "-msimd128|4|16|HWY_WASM")
 set(QUOLL_SMALL_KERNELS "O3" CACHE STRING "how a small library (MinSizeRel) has its kernels compiled: O3, O2, Os")
 set(quoll_isa_common -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off
     -DHWY_DISABLE_PCLMUL_AES $<$<CONFIG:Debug>:-O2> $<$<CONFIG:MinSizeRel>:-${QUOLL_SMALL_KERNELS}>)
+if(QUOLL_SMALL_KERNELS STREQUAL Os)
+    add_compile_definitions($<$<CONFIG:MinSizeRel>:QUOLL_FEW_KERNELS>)
+endif()
 set(quoll_without_unwind_tables MinSizeRel)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64|arm.*)$")
     list(APPEND quoll_without_unwind_tables Release)
@@ -154,7 +158,7 @@ set(quoll_amx_flags ${quoll_isa_v3} -mavx512f -mavx512bw -mavx512dq -mavx512vl -
     -mavx512bf16)
 separate_arguments(quoll_amx_flags)
 set(quoll_have_amx OFF)
-if("avx512" IN_LIST quoll_enabled_isas)
+if("avx512" IN_LIST quoll_enabled_isas AND QUOLL_TILE_UNITS)
     check_cxx_compiler_flag("-mamx-tile -mamx-bf16 -mamx-int8 -mavx512bf16" QUOLL_COMPILER_HAS_AMX)
     set(quoll_have_amx ${QUOLL_COMPILER_HAS_AMX})
 endif()

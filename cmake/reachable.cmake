@@ -2,7 +2,7 @@
 # file of it includes is not compiled, nor is a driver.
 
 # quoll_reachable(sources families roots...): those of src/layer/cpu's .cpp files, but kernels, that the roots (relative to src)
-# reach, and the families whose kernels these use; nothing of layer/cpu/int8 without QUOLL_INT8. A header's functions are in the .cpp file of its name; a file that has no such
+# reach, and the families whose kernels these use; nothing of layer/cpu/int8 without QUOLL_INT8, no kernels of Winograd's without QUOLL_WINOGRAD. A header's functions are in the .cpp file of its name; a file that has no such
 # header comes with its folder.
 function(quoll_reachable sources families)
     file(GLOB_RECURSE all RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} layer/cpu/*.cpp)
@@ -33,7 +33,7 @@ function(quoll_reachable sources families)
                 list(APPEND todo ${source})
             endif()
             if(header MATCHES "^layer/cpu/([a-z0-9]+)/([a-z0-9]+)\\.h$")
-                if(CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2)
+                if(CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2 AND (QUOLL_WINOGRAD OR NOT CMAKE_MATCH_1 STREQUAL winograd))
                     list(APPEND used ${CMAKE_MATCH_1})
                 endif()
                 set(folder ${CMAKE_MATCH_1})

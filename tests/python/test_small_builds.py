@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT, run_program
 from engine import difference, run_engine
 
-LIMITS = {'small-aarch64': 2_500_000, 'small-armv7': 2_500_000, 'minimal-aarch64': 650_000, 'minimal-armv7': 393_000}
+LIMITS = {'small-aarch64': 2_500_000, 'small-armv7': 2_500_000, 'minimal-aarch64': 480_000, 'minimal-armv7': 325_000}
 
 
 def cached(build, name):

@@ -36,6 +36,11 @@ bool has_padding(const ConvGeometry& g) {
            g.z.after > 0;
 }
 
+// False at compile time where the library is without these.
+bool is_winograd(ConvAlgorithm a) { return kHasWinograd && a == ConvAlgorithm::kWinograd; }
+bool is_split(ConvAlgorithm a) { return kHasTileUnits && a == ConvAlgorithm::kSplit; }
+bool is_sliced(ConvAlgorithm a) { return kHasTileUnits && a == ConvAlgorithm::kSliced; }
+
 }  // namespace
 
 const char* algorithm_name(ConvAlgorithm algorithm) {
@@ -73,8 +78,8 @@ bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& op
     shape.in_channels = in_channels_ / pair_;
     shape.in_pack = in_pack_ / pair_;
     shape.out_pack = out_pack_ / pair_;
-    if (!opt.use_winograd_convolution || !opt.use_winograd43_convolution || group_ != 1 ||
-        s.axes < 2 || !WinogradPlan::is_supported(*kernels_, shape))
+    if (!kHasWinograd || !opt.use_winograd_convolution || !opt.use_winograd43_convolution ||
+        group_ != 1 || s.axes < 2 || !WinogradPlan::is_supported(*kernels_, shape))
         return false;
     const NotFinite odd = count_not_finite(s.weight_data);
     return odd.nans + odd.infinite == 0;
@@ -210,23 +215,21 @@ int ConvRunner::pack_winograd(Mat* weights) const {
 int ConvRunner::pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Mat* weights) const {
     const TileShape tiles = tile_shape(shape);
     const size_t values = (size_t)in_channels_ * kernel_w_ * kernel_h_ * kernel_d_;
-    const size_t floats = algorithm == ConvAlgorithm::kWinograd
-                              ? WinogradPlan::packed_size(*packing_->gemm, in_channels_, kernel_d_,
-                                                          out_channels_, kWinogradIn)
-                          : algorithm == ConvAlgorithm::kSplit
-                              ? SplitPlan::packed_size(*candidates_.split, tiles) / 2
-                          : algorithm == ConvAlgorithm::kSliced
-                              ? SlicedPlan::packed_size(tiles)
-                              : gemm_packed_size(*packing_->gemm, out_channels_, values);
+    const size_t floats =
+        is_winograd(algorithm) ? WinogradPlan::packed_size(*packing_->gemm, in_channels_, kernel_d_,
+                                                           out_channels_, kWinogradIn)
+        : is_split(algorithm)  ? SplitPlan::packed_size(*candidates_.split, tiles) / 2
+        : is_sliced(algorithm) ? SlicedPlan::packed_size(tiles)
+                               : gemm_packed_size(*packing_->gemm, out_channels_, values);
     weights->release();
     if (floats <= INT_MAX) weights->create((int)floats, group_);
     if (weights->empty()) return kOutOfMemory;
-    if (algorithm == ConvAlgorithm::kWinograd) return pack_winograd(weights);
+    if (is_winograd(algorithm)) return pack_winograd(weights);
     const float* from = raw_weights_;
     for (int g = 0; g < group_; g++, from += out_channels_ * values) {
-        if (algorithm == ConvAlgorithm::kSplit)
+        if (is_split(algorithm))
             SplitPlan::pack(*candidates_.split, from, tiles, (uint16_t*)weights->row(g));
-        else if (algorithm == ConvAlgorithm::kSliced)
+        else if (is_sliced(algorithm))
             SlicedPlan::pack(*candidates_.sliced, from, tiles, weights->row(g));
         else
             pack_direct(from, weights->row(g));
@@ -248,8 +251,9 @@ namespace {
 double vector_cycles(const KernelSet& kernels, bool winograd, const ConvShape& s, bool bf16) {
     // What bench_conv takes is 1.3 times what the rule for Winograd expects, as it ignores how its
     // stages wait for memory.
-    double cycles = winograd ? WinogradPlan::cycles(kernels, s) * host_costs().winograd_wait
-                             : ConvPlan::cycles(kernels, s);
+    double cycles = kHasWinograd && winograd
+                        ? WinogradPlan::cycles(kernels, s) * host_costs().winograd_wait
+                        : ConvPlan::cycles(kernels, s);
     // They work on f32 copies of bf16 blobs, which cost about a cycle a value.
     if (bf16)
         cycles +=
@@ -261,7 +265,8 @@ double vector_cycles(const KernelSet& kernels, bool winograd, const ConvShape& s
 
 ConvAlgorithm choose_conv_algorithm(const KernelSet& kernels, const ConvCandidates& candidates,
                                     const ConvShape& s, bool bf16) {
-    const bool winograd = candidates.winograd && WinogradPlan::is_profitable(kernels, s);
+    const bool winograd =
+        kHasWinograd && candidates.winograd && WinogradPlan::is_profitable(kernels, s);
     const TileShape shape = tile_shape(s);
     ConvAlgorithm best = winograd ? ConvAlgorithm::kWinograd : ConvAlgorithm::kDirect;
     // Tile units are held back more often than vectors are.
@@ -271,20 +276,20 @@ ConvAlgorithm choose_conv_algorithm(const KernelSet& kernels, const ConvCandidat
         best = candidate;
         least = cycles;
     };
-    if (candidates.split && SplitPlan::is_supported(shape))
+    if (kHasTileUnits && candidates.split && SplitPlan::is_supported(shape))
         consider(ConvAlgorithm::kSplit, SplitPlan::cycles(*candidates.split, shape));
-    if (candidates.sliced && SlicedPlan::is_supported(shape))
+    if (kHasTileUnits && candidates.sliced && SlicedPlan::is_supported(shape))
         consider(ConvAlgorithm::kSliced, SlicedPlan::cycles(shape));
     return best;
 }
 
 ConvAlgorithm ConvRunner::choose(const ConvShape& shape) const {
     ConvCandidates candidates = candidates_;
-    if (candidates.split && candidates.split->products > 1 &&
+    if (kHasTileUnits && candidates.split && candidates.split->products > 1 &&
         !SplitPlan::supports_weights(raw_weights_, raw_weights_.total()))
         candidates.split = nullptr;
     const ConvAlgorithm best = choose_conv_algorithm(*kernels_, candidates, shape, bf16_);
-    if (best != ConvAlgorithm::kSliced || weights_support_slices(tile_shape(shape))) return best;
+    if (!is_sliced(best) || weights_support_slices(tile_shape(shape))) return best;
     candidates.sliced = nullptr;
     return choose_conv_algorithm(*kernels_, candidates, shape, bf16_);
 }
@@ -383,9 +388,8 @@ int ConvRunner::weights_for(const ConvShape& shape, ConvRunPlan* plan) const {
 // Whether bf16 inputs are multiplied as they are.
 bool ConvRunner::multiplies_bf16(const ConvRunPlan& plan, const ConvolutionFields& s,
                                  const ConvGeometry& g) const {
-    return plan.algorithm == ConvAlgorithm::kSplit && candidates_.split->terms == 1 &&
-           s.axes == 2 && (s.pad_value == 0.f || !has_padding(g)) &&
-           ConvPlan::is_supported(shape_of(g));
+    return is_split(plan.algorithm) && candidates_.split->terms == 1 && s.axes == 2 &&
+           (s.pad_value == 0.f || !has_padding(g)) && ConvPlan::is_supported(shape_of(g));
 }
 
 DType ConvRunner::made_type(const ConvRunPlan& plan, const ConvolutionFields& s,
@@ -430,24 +434,21 @@ bool ConvRunner::fits(const ConvRunPlan& plan, const Call& call) const {
         tiles.reduced_in = call.reduced_in, tiles.reduced_out = call.reduced_out;
         return planned == tiles && threads == call.threads;
     };
-    switch (plan.algorithm) {
-        case ConvAlgorithm::kSplit:
-            return plan.split && same_tiles(plan.split->shape(), plan.split->threads());
-        case ConvAlgorithm::kSliced:
-            return plan.sliced && same_tiles(plan.sliced->shape(), plan.sliced->threads());
-        case ConvAlgorithm::kDirect:
-            return plan.direct && plan.direct->shape() == call.shape;
-        default:
-            return true;
-    }
+    if (is_split(plan.algorithm))
+        return plan.split && same_tiles(plan.split->shape(), plan.split->threads());
+    if (is_sliced(plan.algorithm))
+        return plan.sliced && same_tiles(plan.sliced->shape(), plan.sliced->threads());
+    if (plan.algorithm == ConvAlgorithm::kDirect)
+        return plan.direct && plan.direct->shape() == call.shape;
+    return true;
 }
 
 void ConvRunner::make_plan(const Call& call, ConvRunPlan* plan) const {
     TileShape tiles = tile_shape(call.shape);
     tiles.reduced_in = call.reduced_in, tiles.reduced_out = call.reduced_out;
-    if (plan->algorithm == ConvAlgorithm::kSplit)
+    if (is_split(plan->algorithm))
         plan->split = std::make_shared<const SplitPlan>(*candidates_.split, tiles, call.threads);
-    else if (plan->algorithm == ConvAlgorithm::kSliced)
+    else if (is_sliced(plan->algorithm))
         plan->sliced = std::make_shared<const SlicedPlan>(*candidates_.sliced, tiles, call.threads);
     else if (plan->algorithm == ConvAlgorithm::kDirect)
         plan->direct = std::make_shared<const ConvPlan>(*kernels_, call.shape);
@@ -506,9 +507,9 @@ int ConvRunner::plan_flat(ConvRunPlan* plan) const {
     pixel.in_pack = in_pack_ / pair_, pixel.out_pack = out_pack_ / pair_;
     QUOLL_RETURN_IF_ERROR(weights_for(pixel, plan));
     const TileShape row = tile_shape(1, out_channels_, in_channels_, 0, 0);
-    if (plan->algorithm == ConvAlgorithm::kSplit)
+    if (is_split(plan->algorithm))
         plan->split = std::make_shared<const SplitPlan>(*candidates_.split, row, 1);
-    if (plan->algorithm == ConvAlgorithm::kSliced)
+    if (is_sliced(plan->algorithm))
         plan->sliced = std::make_shared<const SlicedPlan>(*candidates_.sliced, row, 1);
     return kOk;
 }
@@ -668,16 +669,10 @@ int ConvRunner::run(const ConvRunPlan& plan, const Call& call, const Blobs& blob
         make_plan(call, &other);
         p = &other;
     }
-    switch (p->algorithm) {
-        case ConvAlgorithm::kSplit:
-            return run_split(*p, call, blobs, opt);
-        case ConvAlgorithm::kSliced:
-            return run_sliced(*p, call, blobs, opt);
-        case ConvAlgorithm::kWinograd:
-            return run_winograd(*p, call, blobs, opt);
-        default:
-            return run_direct(*p, blobs, call.threads);
-    }
+    if (is_split(p->algorithm)) return run_split(*p, call, blobs, opt);
+    if (is_sliced(p->algorithm)) return run_sliced(*p, call, blobs, opt);
+    if (is_winograd(p->algorithm)) return run_winograd(*p, call, blobs, opt);
+    return run_direct(*p, blobs, call.threads);
 }
 
 // A bf16 blob by way of f32.
@@ -823,8 +818,8 @@ int ConvRunner::forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s
     pixel.in_channels = in_channels_, pixel.out_channels = out_channels_;
     pixel.in_pack = in_pack_, pixel.out_pack = out_pack_;
     pixel.in_step = in_pack_, pixel.out_step = out_pack_;
-    if (plan.algorithm == ConvAlgorithm::kSplit) return run_split(plan, call, blobs, opt);
-    if (plan.algorithm == ConvAlgorithm::kSliced) return run_sliced(plan, call, blobs, opt);
+    if (is_split(plan.algorithm)) return run_split(plan, call, blobs, opt);
+    if (is_sliced(plan.algorithm)) return run_sliced(plan, call, blobs, opt);
     for (int i = 0; i < group_; i++) {
         GemmMatrix g = {};
         g.kernels = kernels_;

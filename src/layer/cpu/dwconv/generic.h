@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "simd/convert.h"
 #include "simd/shuffle.h"
@@ -128,7 +129,7 @@ QUOLL_INLINE void dwconv_step(const DwconvRow& r, s::vecf<N> bias, int x) {
 // Outputs x to `end`, which need no padding; some of the row twice rather than one at a time.
 template <size_t N, int K, int S>
 QUOLL_INLINE void dwconv_inner(const DwconvRow& r, s::vecf<N> bias, int x, int end) {
-    for (; x + 8 <= end; x += 8) dwconv_step<N, K, S, 8>(r, bias, x);
+    for (; !kFewKernels && x + 8 <= end; x += 8) dwconv_step<N, K, S, 8>(r, bias, x);
     if (r.x_last - r.x_first < 4) {
         for (; x < end; x++) dwconv_step<N, K, S, 1>(r, bias, x);
     }
@@ -225,7 +226,8 @@ void dwconv_row(const DwconvRow& row) {
     const s::vecf<N> bias = row_bias<s::vecf<N>>(r);
     bool left = false, right = false;
     if constexpr (K == 0) {
-        if (r.stride_w == 1 && r.dilation_w == 1 && r.pad_value == 0.f && r.out_w >= 4)
+        if (!kFewKernels && r.stride_w == 1 && r.dilation_w == 1 && r.pad_value == 0.f &&
+            r.out_w >= 4)
             return dwconv_wide_row<N>(r, bias);
     } else {
         const ptrdiff_t over = (ptrdiff_t)(r.out_w - 1) * S + K - r.pad_left - r.in_w;
@@ -399,17 +401,18 @@ constexpr bool kFloatPairsByHand = false;
 template <class Value, int S>
 constexpr DwconvPairKernel dwconv_pair_kernel() {
     constexpr bool by_hand = kFloatPairsByHand && std::is_same<Value, float>::value;
-    if constexpr (QUOLL_ISA_REGISTERS >= 32 && s::kLanes >= 4 && !by_hand) {
+    if constexpr (QUOLL_ISA_REGISTERS >= 32 && s::kLanes >= 4 && !by_hand && !kFewKernels) {
         return &dwconv_pair<Value, S>;
     } else {
         return nullptr;
     }
 }
 
+// Rows of any window are all that there is among few kernels.
 template <size_t N, int K, int S>
 constexpr DwconvRowKernel dwconv_row_kernel() {
     if constexpr (N <= s::kLanes) {
-        return &dwconv_row<N, K, S>;
+        return &dwconv_row < N, kFewKernels ? 0 : K, kFewKernels ? 0 : S > ;
     } else {
         return nullptr;
     }

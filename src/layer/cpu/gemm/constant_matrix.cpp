@@ -91,14 +91,14 @@ size_t ConstantMatrix::most_rows(const GemmMatrix& g) const {
 int ConstantMatrix::plan(GemmMatrix g, const Option& opt, MatrixPlan* plan) const {
     const int threads = threads_of(g, opt);
     *plan = MatrixPlan();
-    if (sliced_) {
+    if (kHasTileUnits && sliced_) {
         plan->algorithm = "sliced";
         plan->sliced =
             std::make_shared<const SlicedPlan>(*sliced_, shape_of(g, most_rows(g)), threads);
         return kOk;
     }
     plan->algorithm = "vectors";
-    if (!split_ || g.m < 2) return kOk;
+    if (!kHasTileUnits || !split_ || g.m < 2) return kOk;
     g.kernels = kernels_;
     g.n = n_, g.k = k_;
     std::shared_ptr<const ProductPlan> split =
@@ -172,8 +172,8 @@ int ConstantMatrix::multiply(const MatrixPlan& plan, GemmMatrix g, const Option&
     g.kernels = kernels_;
     g.n = n_, g.k = k_;
     g.b = weights_, g.bias = bias_;
-    if (sliced_) return multiply_slices(plan.sliced.get(), g, opt);
-    if (!plan.split) {
+    if (kHasTileUnits && sliced_) return multiply_slices(plan.sliced.get(), g, opt);
+    if (!kHasTileUnits || !plan.split) {
         if (g.reduced_a || g.reduced_c) return kError;  // see plan()
         gemm_matrix(g, threads_of(g, opt));
         return kOk;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "layer/common/scratch.h"
+#include "layer/cpu/common/few_kernels.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -30,7 +31,9 @@ size_t panel_count(const GemmKernels& kernels, size_t n) {
 
 size_t gemm_panel_width(const GemmKernels& kernels, size_t left) {
     const size_t step = kernels.step;
-    return std::min((left + step - 1) / step * step, panel_columns(kernels));
+    size_t width = std::min((left + step - 1) / step * step, panel_columns(kernels));
+    while (kFewKernels && width && !kernels.tile[width / step - 1][0]) width += step;
+    return width;
 }
 
 size_t gemm_packed_size(const GemmKernels& kernels, size_t n, size_t k) {
@@ -634,7 +637,7 @@ void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, si
 void multiply_blocks(const GemmMatrix& g, int threads) {
     const GemmKernels& kernels = *g.kernels->gemm;
     const size_t columns = panel_columns(kernels), left = g.n % columns;
-    const bool ragged = left % kernels.step != 0;
+    const bool ragged = left != 0 && gemm_panel_width(kernels, left) != left;
     const size_t panels = panel_count(kernels, g.n) - ragged;
     const size_t tiles = (g.m + kernels.max_rows - 1) / kernels.max_rows;
     const int partitions = (int)std::min<size_t>(std::max(threads, 1), tiles);

@@ -1,6 +1,7 @@
 // Micro-kernels of the gemm family: an outer-product tile held in registers.
 #pragma once
 
+#include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/common/panel.h"
 #include "layer/cpu/gemm/gemm.h"
 #include "simd/vec.h"
@@ -93,9 +94,17 @@ void gemm_tile(const GemmTile& t) {
     }
 }
 
+// On aarch64 assembly (kernel_rows.inc) takes the place of these tiles, which tests compare with
+// it.
+#if defined(__aarch64__)
+constexpr bool kTilesByHand = kFewKernels && s::kLanes > 1;
+#else
+constexpr bool kTilesByHand = false;
+#endif
+
 template <size_t vectors, size_t rows>
 constexpr GemmTileKernel tile_or_null() {
-    if constexpr (vectors <= kTileVectors && rows <= kTileRows) {
+    if constexpr (vectors <= kTileVectors && rows <= kTileRows && !kTilesByHand) {
         return &gemm_tile<vectors, rows>;
     } else {
         return nullptr;

@@ -47,13 +47,13 @@ bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double pa
 ProductPlan::ProductPlan(const SplitGemmKernels* split, const GemmMatrix& g, double packings,
                          int threads)
     : shape_(g), split_(split), threads_(threads) {
-    if (split && beats_vectors(*split, g, packings))
+    if (kHasTileUnits && split && beats_vectors(*split, g, packings))
         plan_.reset(new SplitPlan(*split, shape_of(g), threads));
 }
 
 ProductPlan::ProductPlan(const ProductPlan& like, const GemmMatrix& g)
     : shape_(g), split_(like.split_), threads_(like.threads_) {
-    if (like.plan_) plan_.reset(new SplitPlan(*split_, shape_of(g), threads_));
+    if (like.on_tiles()) plan_.reset(new SplitPlan(*split_, shape_of(g), threads_));
 }
 
 bool ProductPlan::fits(const GemmMatrix& g, int threads) const {
@@ -64,13 +64,13 @@ bool ProductPlan::fits(const GemmMatrix& g, int threads) const {
 }
 
 size_t ProductPlan::packed_size() const {
-    if (plan_) return split_packed_size(split_->terms, shape_.n, split_steps(shape_.k)) / 2;
+    if (on_tiles()) return split_packed_size(split_->terms, shape_.n, split_steps(shape_.k)) / 2;
     return (gemm_packed_size(*shape_.kernels->gemm, shape_.n, shape_.k) + 15) / 16 * 16;
 }
 
 void ProductPlan::pack(const float* b, size_t k_step, size_t n_step, int threads,
                        float* packed) const {
-    if (!plan_) {
+    if (!on_tiles()) {
         const bool row_major = n_step == 1;
         return gemm_pack(*shape_.kernels->gemm, b, row_major ? k_step : n_step, row_major, shape_.n,
                          shape_.k, packed);
@@ -89,7 +89,7 @@ void ProductPlan::pack_panel(const float* b, size_t k_step, size_t n_step, size_
 }
 
 void ProductPlan::run(const GemmMatrix& g, float* workspace) const {
-    if (!plan_) return gemm_matrix(g, threads_);
+    if (!on_tiles()) return gemm_matrix(g, threads_);
     if (!plan_->run(g.a, (const uint16_t*)g.b, g.bias, g.c, nullptr, 0, g.activation, workspace))
         run_unpacked(g);
 }

@@ -20,11 +20,11 @@ public:
     // On the kernels that `like` runs on.
     ProductPlan(const ProductPlan& like, const GemmMatrix& g);
     bool fits(const GemmMatrix& g, int threads) const;
-    bool on_tiles() const { return plan_ != nullptr; }
+    bool on_tiles() const { return kHasTileUnits && plan_; }
     // Floats of a packed B, a multiple of 16, and of run()'s workspace, 0 on vectors. Both must be
     // aligned to 64 bytes.
     size_t packed_size() const;
-    size_t workspace() const { return plan_ ? plan_->workspace() : 0; }
+    size_t workspace() const { return on_tiles() ? plan_->workspace() : 0; }
     // Value (k, n) at b[k * k_step + n * n_step]; one of the steps is 1. On tile units values from
     // 3.39e38 on count as infinite.
     void pack(const float* b, size_t k_step, size_t n_step, int threads, float* packed) const;

@@ -73,7 +73,7 @@ TilePlan::Unit unit_of(const TileShape& shape, const CostTable& costs) {
 
 }  // namespace
 
-const SlicedGemmKernels* sliced_kernels_for(const Option& opt) {
+const SlicedGemmKernels* built_sliced_kernels(const Option& opt) {
     const bool asked = opt.use_fp32_split == 6 || opt.use_fp32_split == 3;
     return asked && !opt.use_bf16_storage ? host_kernel_set().sliced : nullptr;
 }

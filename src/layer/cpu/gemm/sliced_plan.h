@@ -14,7 +14,10 @@
 namespace quoll {
 
 // The kernels for what `opt` asks for and this machine has; or null.
-const SlicedGemmKernels* sliced_kernels_for(const Option& opt);
+const SlicedGemmKernels* built_sliced_kernels(const Option& opt);
+inline const SlicedGemmKernels* sliced_kernels_for(const Option& opt) {
+    return kHasTileUnits ? built_sliced_kernels(opt) : nullptr;
+}
 
 // Blobs are f32.
 class SlicedPlan {

@@ -90,7 +90,7 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
 
 }  // namespace
 
-const SplitGemmKernels* split_kernels_for(const Option& opt) {
+const SplitGemmKernels* built_split_kernels(const Option& opt) {
     const int products = opt.use_bf16_storage ? 1 : opt.use_fp32_split;
     return host_kernel_set().split(products);
 }

@@ -9,7 +9,10 @@
 namespace quoll {
 
 // The kernels for what `opt` asks for and this machine has; or null.
-const SplitGemmKernels* split_kernels_for(const Option& opt);
+const SplitGemmKernels* built_split_kernels(const Option& opt);
+inline const SplitGemmKernels* split_kernels_for(const Option& opt) {
+    return kHasTileUnits ? built_split_kernels(opt) : nullptr;
+}
 
 // The bf16 values of a TileShape are bf16, which kernels of one product alone take.
 class SplitPlan {

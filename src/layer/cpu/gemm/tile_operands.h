@@ -11,6 +11,14 @@
 
 namespace quoll {
 
+// Whether products take them: a library without has no kernels for them, and nothing that drives
+// these.
+#if defined(QUOLL_NO_TILE_UNITS)
+constexpr bool kHasTileUnits = false;
+#else
+constexpr bool kHasTileUnits = true;
+#endif
+
 enum {
     kUnitRowBytes = 64,
     kUnitRows = 16,     // rows of a tile at most

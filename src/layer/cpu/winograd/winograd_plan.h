@@ -10,6 +10,13 @@
 
 namespace quoll {
 
+// Whether convolutions take it: a library without has neither this nor its kernels.
+#if defined(QUOLL_NO_WINOGRAD)
+constexpr bool kHasWinograd = false;
+#else
+constexpr bool kHasWinograd = true;
+#endif
+
 // How outputs along an axis are cut: first `bigs` tiles of size `big`, then `smalls` of size
 // `small`.
 struct WinogradAxis {
