@@ -165,7 +165,7 @@ QUOLL_INLINE V eight_bits(V x) {
     return moved - (moved - x);
 }
 
-// to_bf16: the results are rounded to bf16.
+// to_bf16: what is made of the results is rounded to bf16.
 template <bool to_bf16>
 void softmax_row(float* data, size_t n, float scale, const float* mask, float* total) {
     using V = s::vecf<s::kLanes>;
@@ -192,18 +192,24 @@ void softmax_row(float* data, size_t n, float scale, const float* mask, float* t
     most = max(other, most);
     if (left) most = select(some, max(last(), most), most);
     const V top = V::set(Max::whole(most));
-    const auto power = [&](V x) QUOLL_INLINE_LAMBDA {
-        const V y = to_bf16 ? s::exp_bf16(x - top) : s::exp(x - top);
-        return total ? eight_bits(y) : y;
-    };
-    V sum = V::zero();
-    for (i = 0; i < whole; i += s::kLanes) {
-        const V x = power(value(i));
-        x.store(data + i);
-        sum = sum + x;
-    }
     V rest = V::zero();  // not read back: a load would have to wait for the end of such a store
-    if (left) rest = select(some, power(last()), rest);
+    const auto powers = [&](auto rounded) QUOLL_INLINE_LAMBDA {
+        const auto power = [&](V x) QUOLL_INLINE_LAMBDA {
+            if constexpr (!to_bf16) x = s::exp(x - top);
+            else if constexpr (rounded()) x = s::exp_bf16(x - top);
+            else x = s::exp_of_difference(x - top);
+            return rounded() ? eight_bits(x) : x;
+        };
+        V sum = V::zero();
+        for (size_t k = 0; k < whole; k += s::kLanes) {
+            const V x = power(value(k));
+            x.store(data + k);
+            sum = sum + x;
+        }
+        if (left) rest = select(some, power(last()), rest);
+        return sum;
+    };
+    const V sum = total ? powers(std::true_type()) : powers(std::false_type());
     if (total) {
         *total = reduce_add(sum + rest);
         if (left) rest.store_n(data + whole, left);
