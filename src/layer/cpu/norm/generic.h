@@ -198,7 +198,7 @@ void softmax_row(float* data, size_t n, float scale, const float* mask, float* t
             if constexpr (!to_bf16) x = s::exp(x - top);
             else if constexpr (rounded()) x = s::exp_bf16(x - top);
             else x = s::exp_of_difference(x - top);
-            return rounded() ? eight_bits(x) : x;
+            return rounded() && total ? eight_bits(x) : x;
         };
         V sum = V::zero();
         for (size_t k = 0; k < whole; k += s::kLanes) {
@@ -209,7 +209,11 @@ void softmax_row(float* data, size_t n, float scale, const float* mask, float* t
         if (left) rest = select(some, power(last()), rest);
         return sum;
     };
-    const V sum = total ? powers(std::true_type()) : powers(std::false_type());
+    V sum;
+    if constexpr (to_bf16)
+        sum = total ? powers(std::true_type()) : powers(std::false_type());
+    else
+        sum = powers(std::true_type());
     if (total) {
         *total = reduce_add(sum + rest);
         if (left) rest.store_n(data + whole, left);

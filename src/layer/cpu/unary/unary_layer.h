@@ -32,12 +32,12 @@ public:
         if (!kernel_ || !accepts_float(*this, in.dtype)) return T::forward(in, out, opt);
         out.create_like(in, opt.blob_allocator);
         if (out.empty()) return kOutOfMemory;
-        run_unary(kernel_of(in), params_, in, out, opt);
+        run_unary(kernel_, params_, in, out, opt);
         return kOk;
     }
     int forward_inplace(Mat& blob, const Option& opt) const override {
         if (!kernel_ || !accepts_float(*this, blob.dtype)) return T::forward_inplace(blob, opt);
-        run_unary(kernel_of(blob), params_, blob, blob, opt);
+        run_unary(kernel_, params_, blob, blob, opt);
         return kOk;
     }
 
@@ -46,10 +46,6 @@ protected:
     virtual UnaryKernel select(const UnaryKernels& k, float* params) = 0;
 
 private:
-    UnaryKernel kernel_of(const Mat& in) const {
-        return in.dtype == DType::bf16 ? bf16_kernel(*host_kernel_set().unary, kernel_) : kernel_;
-    }
-
     UnaryKernel kernel_ = nullptr;
     float params_[3] = {};
 };
