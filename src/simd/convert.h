@@ -131,6 +131,73 @@ QUOLL_INLINE void store_whole_bytes(const vecf<N> (&x)[4], veci<N> zero, int8_t*
     for (size_t i = 0; i < 4; i++) store_low_bytes(whole_byte<nearest>(x[i]) + zero, p + i * N);
 }
 
+// Whether limits of int8 cost little in store_saturated_bytes.
+constexpr bool kHasSaturatedBytes = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2;
+
+// Four vectors, one after another: rounded half to even, |x| < 2^31, plus zero, limited to
+// [low, high].
+template <size_t N>
+QUOLL_INLINE void store_saturated_bytes(const vecf<N> (&x)[4], int zero, int low, int high,
+                                        int8_t* p) {
+#if HWY_TARGET == HWY_AVX3
+    if constexpr (N == 16) {
+        const auto whole = [&](int i) QUOLL_INLINE_LAMBDA {
+            return whole_byte<true>(x[i]).v.raw;
+        };
+        const __m512i zeros = _mm512_set1_epi16((short)zero);
+        const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(whole(0), whole(1)), zeros);
+        const __m512i second = _mm512_adds_epi16(_mm512_packs_epi32(whole(2), whole(3)), zeros);
+        __m512i bytes = _mm512_packs_epi16(first, second);
+        bytes = _mm512_min_epi8(bytes, _mm512_set1_epi8((char)high));
+        bytes = _mm512_max_epi8(bytes, _mm512_set1_epi8((char)low));
+        const __m512i order =
+            _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+        _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, bytes));
+        return;
+    }
+#elif HWY_TARGET == HWY_AVX2
+    if constexpr (N == 8) {
+        const auto whole = [&](int i) QUOLL_INLINE_LAMBDA {
+            return _mm256_cvtps_epi32(x[i].v.raw);
+        };
+        const __m256i zeros = _mm256_set1_epi16((short)zero);
+        const __m256i first = _mm256_adds_epi16(_mm256_packs_epi32(whole(0), whole(1)), zeros);
+        const __m256i second = _mm256_adds_epi16(_mm256_packs_epi32(whole(2), whole(3)), zeros);
+        __m256i bytes = _mm256_packs_epi16(first, second);
+        bytes = _mm256_min_epi8(bytes, _mm256_set1_epi8((char)high));
+        bytes = _mm256_max_epi8(bytes, _mm256_set1_epi8((char)low));
+        const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                            _mm256_permutevar8x32_epi32(bytes, order));
+        return;
+    }
+#endif
+    using I = veci<N>;
+    for (size_t i = 0; i < 4; i++) {
+        const I whole = whole_byte<true>(x[i]) + I::set(zero);
+        store_low_bytes(min(I::set(high), max(I::set(low), whole)), p + i * N);
+    }
+}
+
+#if HWY_TARGET == HWY_AVX3
+// Pixels of 64 values from four blocks of 16, each a pixel of which is `step` bytes from the next;
+// every byte exclusive-or `bits`.
+QUOLL_INLINE void join_four_blocks(const int8_t* from, ptrdiff_t block, ptrdiff_t step,
+                                   size_t pixels, int bits, uint8_t* to, ptrdiff_t to_step) {
+    const __m512i all = _mm512_set1_epi8((char)bits);
+    const auto part = [&](int i) QUOLL_INLINE_LAMBDA {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * block));
+    };
+    for (; pixels > 0; pixels--, from += step, to += to_step) {
+        __m512i x = _mm512_castsi128_si512(part(0));
+        x = _mm512_mask_broadcast_i32x4(x, 0x00f0, part(1));
+        x = _mm512_mask_broadcast_i32x4(x, 0x0f00, part(2));
+        x = _mm512_mask_broadcast_i32x4(x, 0xf000, part(3));
+        _mm512_storeu_si512(to, _mm512_xor_si512(x, all));
+    }
+}
+#endif
+
 #if HWY_TARGET == HWY_NEON && defined(__aarch64__)
 // Four vectors, rounded half away from zero, NaN to 0, then limited to [low, high].
 QUOLL_INLINE void store_limited_bytes(const vec<float, 4> (&x)[4], int8x16_t low, int8x16_t high,

@@ -297,16 +297,20 @@ void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, si
             memcpy(&sum, &in[m * width + n], 4);
             const size_t at = m * c_row + (size_t)columns[n];
             if (t.sums) y = (float)sum;
+            // Before the limits rather than behind them.
+            const bool before = t.affine && t.sums && !adds && top_scale > 0 && isfinite(top_scale);
+            const float first = before ? top_scale : 1.f, last = before ? 1.f : top_scale;
             if (t.scaled) {
-                volatile float product = y * scale[n];
-                y = product + bias[n];
+                volatile float factor = scale[n] * first, term = bias[n] * first;
+                volatile float product = y * factor;
+                y = product + term;
             }
             if (adds) y += add[m * c_row + (size_t)add_columns[n]];
-            if (t.scaled && y == y) y = std::min(high, std::max(low, y));
+            if (t.scaled && y == y) y = std::min(high * first, std::max(low * first, y));
             if (t.round) {
                 const signed char want =
-                    t.affine ? affine_int8(y * top_scale, top_zero) : float2int8(y * top_scale);
-                ASSERT_EQ(want, (signed char)c[at]) << y << " by " << top_scale;
+                    t.affine ? affine_int8(y * last, top_zero) : float2int8(y * last);
+                ASSERT_EQ(want, (signed char)c[at]) << y << " by " << last;
             } else {
                 float got;
                 memcpy(&got, c.data() + 4 * at, 4);
@@ -616,7 +620,7 @@ double affine_value(const Int8Affine& t, size_t i) {
 
 TEST(Int8Kernels, sums_and_products_with_zero_points) {
     for_all([](const Int8Kernels& kernels) {
-        for (size_t n = 0; n <= 70; n++) {
+        for (size_t n = 0; n <= 150; n++) {
             for (int kind = 0; kind < 3; kind++) {
                 Guarded<int8_t> a(n, n % 2), b(n, n % 2), out(n, n % 2);
                 for (size_t i = 0; i < n; i++) a[i] = (int8_t)value(), b[i] = (int8_t)value();

@@ -65,13 +65,14 @@ void check_reduce_min(const NormKernels& k) {
 }
 
 // Shares of `count` values `step` apart.
-void expect_softmax(const float* values, const float* got, size_t count, size_t step) {
+void expect_softmax(const float* values, const float* got, size_t count, size_t step,
+                    double error = 2e-6) {
     double most = -INFINITY, sum = 0;
     for (size_t i = 0; i < count; i++) most = std::max(most, (double)values[i * step]);
     for (size_t i = 0; i < count; i++) sum += exp(values[i * step] - most);
     for (size_t i = 0; i < count; i++) {
         const double want = exp(values[i * step] - most) / sum;
-        ASSERT_NEAR(want, got[i * step], 2e-6 * want + 1e-30) << "value " << i << " of " << count;
+        ASSERT_NEAR(want, got[i * step], error * want + 1e-30) << "value " << i << " of " << count;
     }
 }
 
@@ -130,7 +131,7 @@ void check_log_softmax_columns(const NormKernels& k) {
     }
 }
 
-void check_scaled_softmax_row(const NormKernels& k) {
+void check_scaled_softmax_row(SoftmaxRow softmax_row, double error) {
     for (size_t n = 1; n <= 70; n++) {
         const std::vector<float> values = random_values(n, -3, 3), added = random_values(n, -3, 3);
         std::vector<float> sums(n);
@@ -138,28 +139,35 @@ void check_scaled_softmax_row(const NormKernels& k) {
         Guarded<float> data(n), mask(n);
         std::copy(values.begin(), values.end(), data.data());
         std::copy(added.begin(), added.end(), mask.data());
-        k.softmax_row(data.data(), n, 0.5f, mask.data(), nullptr);
-        expect_softmax(sums.data(), data.data(), n, 1);
+        softmax_row(data.data(), n, 0.5f, mask.data(), nullptr);
+        expect_softmax(sums.data(), data.data(), n, 1, error);
     }
-    std::vector<float> infinite(37, 1.f);
-    infinite[36] = NAN;
-    k.softmax_row(infinite.data(), infinite.size(), 1.f, nullptr, nullptr);
-    for (float x : infinite) ASSERT_TRUE(isnan(x));
+    for (size_t at : {0, 17, 36}) {
+        std::vector<float> infinite(37, 1.f);
+        infinite[at] = NAN;
+        softmax_row(infinite.data(), infinite.size(), 1.f, nullptr, nullptr);
+        for (float x : infinite) ASSERT_TRUE(isnan(x)) << at;
+    }
+    std::vector<float> hidden(37, -INFINITY);
+    hidden[5] = 1.f, hidden[36] = 1.f;
+    softmax_row(hidden.data(), hidden.size(), 1.f, nullptr, nullptr);
+    for (size_t i = 0; i < hidden.size(); i++)
+        ASSERT_EQ(hidden[i], i == 5 || i == 36 ? .5f : 0.f) << i;
 }
 
 // Undivided, and rounded to bf16: 8 significant bits are left.
-void check_rounded_softmax_row(const NormKernels& k) {
+void check_rounded_softmax_row(SoftmaxRow softmax_row, double error) {
     for (size_t n = 1; n <= 70; n++) {
         const std::vector<float> values = random_values(n, -8, 3);
         const float most = *std::max_element(values.begin(), values.end());
         Guarded<float> data(n);
         std::copy(values.begin(), values.end(), data.data());
         float total = 0;
-        k.softmax_row(data.data(), n, 0.5f, nullptr, &total);
+        softmax_row(data.data(), n, 0.5f, nullptr, &total);
         double sum = 0;
         for (size_t i = 0; i < n; i++) {
             const double want = exp(0.5 * ((double)values[i] - most));
-            ASSERT_NEAR(data[i], want, want * (0x1p-8 + 1e-5));
+            ASSERT_NEAR(data[i], want, want * (0x1p-8 + error));
             uint32_t bits;
             memcpy(&bits, &data[i], sizeof(bits));
             ASSERT_EQ(bits & 0xffff, 0u);
@@ -169,17 +177,21 @@ void check_rounded_softmax_row(const NormKernels& k) {
     }
 }
 
-void check_softmax_row(const NormKernels& k) {
+void check_softmax_row(SoftmaxRow softmax_row, double error) {
     for (size_t n = 1; n <= 70; n++) {
         // Far from zero, so that nothing but the values themselves may count.
         const std::vector<float> values = random_values(n, -1010, -1000);
         Guarded<float> data(n);
         std::copy(values.begin(), values.end(), data.data());
-        k.softmax_row(data.data(), n, 1.f, nullptr, nullptr);
-        expect_softmax(values.data(), data.data(), n, 1);
+        softmax_row(data.data(), n, 1.f, nullptr, nullptr);
+        expect_softmax(values.data(), data.data(), n, 1, error);
     }
-    check_scaled_softmax_row(k);
-    check_rounded_softmax_row(k);
+    check_scaled_softmax_row(softmax_row, error);
+    check_rounded_softmax_row(softmax_row, error + 1e-6);
+}
+void check_softmax_row(const NormKernels& k) { check_softmax_row(k.softmax_row, 2e-6); }
+void check_softmax_row_bf16(const NormKernels& k) {
+    check_softmax_row(k.softmax_row_bf16, 0x1p-12);
 }
 
 void check_softmax_columns(const NormKernels& k) {

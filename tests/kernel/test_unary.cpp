@@ -85,6 +85,20 @@ REFERENCE(gelu_fast,
                 ? 0
                 : x * .5 * (1 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)))),
           {}, -6, 6, 3, 0, 2 * kEps, true)
+// An eighth of the 2^-8 that rounding to bf16 costs.
+const double kBf16Ulp = 0x1p-11 / kEps;
+#define BF16_REFERENCE(name, near_zero)               \
+    Case name##_bf16_case() {                         \
+        Case c = name##_case();                       \
+        c.ulp = kBf16Ulp, c.absolute += near_zero;    \
+        return c;                                     \
+    }
+BF16_REFERENCE(sigmoid, 0)
+BF16_REFERENCE(swish, 0)
+BF16_REFERENCE(mish, 0)
+BF16_REFERENCE(gelu, 0x1p-20)
+BF16_REFERENCE(gelu_fast, 0)
+#undef BF16_REFERENCE
 REFERENCE(relu, F(x < 0 ? (p[0] == 0 ? 0 : x * p[0]) : x), {0.1f}, -9, 9, 1, 0, 0, true)
 REFERENCE(clip, F(x<p[0] ? p[0] : x> p[1] ? p[1] : x), {-1.5f, 6.f}, -9, 9, 0, 0, 0, true)
 REFERENCE(hardsigmoid, F(isnan(x) ? x : clamp01(x* p[0] + p[1])), {0.2f, 0.5f}, -9, 9, 2, kEps, 0,

@@ -20,14 +20,14 @@ enum { kFewQueries = 4 };
 enum { kBlockTiles = 4, kTileBlock = 2 * kUnitTiles * kUnitRows };
 
 // total: see SoftmaxRow.
-void softmax_scores(const KernelSet& kernels, const AttentionHead& h, int query, float scale,
+void softmax_scores(SoftmaxRow softmax_row, const AttentionHead& h, int query, float scale,
                     float* scores, float* total) {
     const float* const mask = h.mask ? h.mask + (size_t)query * h.dst : nullptr;
     if (total) *total = 1.f;
     if (sees_nothing(scores, scale, mask, h.dst))
         std::fill_n(scores, h.dst, 0.f);
     else
-        kernels.norm->softmax_row(scores, h.dst, scale, mask, total);
+        softmax_row(scores, h.dst, scale, mask, total);
 }
 
 // One query: keys and values are read where they lie.
@@ -38,7 +38,7 @@ void attend_query(const KernelSet& kernels, const AttentionHead& h, int i, float
         k.dot_rows(q, h.size, h.k.data, h.k.row, h.dst, h.scale, scores);
     else
         k.sum_rows(q, h.size, h.k.data, h.k.column, h.dst, h.scale, scores);
-    softmax_scores(kernels, h, i, 1.f, scores, nullptr);
+    softmax_scores(kernels.norm->softmax_row, h, i, 1.f, scores, nullptr);
     float* out = h.out + i * h.out_row;
     if (h.v.column == 1)
         k.sum_rows(scores, h.dst, h.v.data, h.v.row, h.out_size, 1.f, out);
@@ -76,6 +76,7 @@ struct BlockPlan {
     GemmMatrix scores_of, sums_of;
     std::shared_ptr<const ProductPlan> scores, sums;
     bool rounds;  // the scores to bf16, for the sums
+    SoftmaxRow softmax_row;
 
     static GemmMatrix scores_matrix(const KernelSet& kernels, const AttentionHead& h, int count) {
         GemmMatrix g = {};
@@ -102,14 +103,17 @@ struct BlockPlan {
           sums_of(sums_matrix(kernels, h, count)),
           scores(std::make_shared<ProductPlan>(split_kernels_for(opt), scores_of, packings, 1)),
           sums(std::make_shared<ProductPlan>(kernels_of_sums(opt, rounds), sums_of, packings, 1)),
-          rounds(rounds && opt.use_bf16_storage && sums->on_tiles()) {}
+          rounds(rounds && opt.use_bf16_storage && sums->on_tiles()),
+          softmax_row(opt.use_bf16_storage ? kernels.norm->softmax_row_bf16
+                                           : kernels.norm->softmax_row) {}
     // For another number of queries, with the same packed keys and values.
     BlockPlan(const BlockPlan& like, const AttentionHead& h, int count)
         : scores_of(scores_matrix(*like.scores_of.kernels, h, count)),
           sums_of(sums_matrix(*like.scores_of.kernels, h, count)),
           scores(std::make_shared<ProductPlan>(*like.scores, scores_of)),
           sums(std::make_shared<ProductPlan>(*like.sums, sums_of)),
-          rounds(like.rounds) {}
+          rounds(like.rounds),
+          softmax_row(like.softmax_row) {}
     size_t workspace() const { return std::max(scores->workspace(), sums->workspace()); }
 };
 
@@ -146,7 +150,7 @@ void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockP
     plan.scores->run(g, memory.workspace);
     float totals[kTileBlock];
     for (size_t i = 0; i < g.m; i++)
-        softmax_scores(kernels, h, first + (int)i, h.scale, memory.scores + i * g.c_row,
+        softmax_scores(plan.softmax_row, h, first + (int)i, h.scale, memory.scores + i * g.c_row,
                        plan.rounds ? totals + i : nullptr);
     g = plan.sums_of;
     g.a = memory.scores;

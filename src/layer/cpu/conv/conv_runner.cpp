@@ -160,7 +160,8 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
                    out_channels_ % kF16Pack == 0 && out_pack_ == kF16Pack / 2;
     }
     if (pair_ == 2) packing_ = kernels_->half;
-    activation_ = FusedActivation(*kernels_, Activation(s.activation_type, s.activation_params));
+    activation_ = FusedActivation(*kernels_, Activation(s.activation_type, s.activation_params),
+                                  opt.use_bf16_storage);
     const int made = make_bias(layer, s);
     if (made != kOk) kernels_ = nullptr;
     QUOLL_RETURN_IF_ERROR(made);

@@ -200,7 +200,8 @@ int DeconvolutionCpu::create_pipeline(const Option& opt) {
         return kOk;
     }
     kernels_ = &host_kernel_set();
-    activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
+    activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params),
+                                  opt.use_bf16_storage);
     const int inputs = weight_data_size / num_output / maxk();
     in_pack_ = best_elempack(*kernels_, inputs, opt);
     narrow_ = num_output * 2 <= kernels_->lanes && axes < 3;

@@ -161,7 +161,8 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
         kernels_ = f16_kernels(opt);
         pack_ = kF16Pack / 2, pair_ = 2;
     }
-    activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
+    activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params),
+                                  opt.use_bf16_storage);
     row_ = narrow ? kernels_->dwconv->groups
                   : select_dwconv_row(*kernels_->dwconv, pack_, kernel_w, stride_w, dilation_w);
     support_fp16_storage = axes < 3;

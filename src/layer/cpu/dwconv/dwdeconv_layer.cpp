@@ -69,7 +69,8 @@ int DeconvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     const int pack = best_elempack(*kernels_, num_output, opt);
     if (pack == 1) return kOk;
     pack_ = pack;
-    activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
+    activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params),
+                                  opt.use_bf16_storage);
     x_ = classes_of(kernel_w, dilation_w, stride_w);
     y_ = classes_of(kernel_h, dilation_h, stride_h);
     return repack_weights();

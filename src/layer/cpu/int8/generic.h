@@ -170,6 +170,12 @@ QUOLL_INLINE s::veci<N> round_affine(s::vecf<N> x, int zero) {
     return s::whole_byte<true>(min(high, max(low, finite))) + s::veci<N>::set(zero);
 }
 
+QUOLL_INLINE int round_affine(float x, int zero) {
+    int8_t q;
+    s::store_low_bytes(round_affine(s::vecf<1>::set(x), zero), &q);
+    return q;
+}
+
 // f(std::integral_constant<size_t, N>(), i) for steps of a register, then for single values.
 template <class F>
 QUOLL_INLINE void for_steps(size_t n, F f) {
@@ -210,19 +216,41 @@ void from_affine(const int8_t* in, size_t n, float scale, int zero, float* out) 
     });
 }
 
+// clamp(x op y) * top_scale of values i to i + N - 1, or without `clamps` (x op y) * top_scale.
+template <size_t N, bool clamps>
+QUOLL_INLINE s::vecf<N> affine_result(const Int8Affine& t, size_t i) {
+    using V = s::vecf<N>;
+    using I = s::veci<N>;
+    V x = affine_value(t.a + i, I::set(t.zero_a), V::set(t.scale_a));
+    if (t.b) {
+        const V y = affine_value(t.b + i, I::set(t.zero_b), V::set(t.scale_b));
+        x = t.multiply ? x * y : x + y;
+    }
+    if constexpr (clamps) x = min(V::set(t.high), max(V::set(t.low), x));
+    return x * V::set(t.top_scale);
+}
+
 void affine(const Int8Affine& task) {
     const Int8Affine t = task;  // which stores of bytes cannot change
-    for_steps(t.n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
-        constexpr size_t N = decltype(lanes)::value;
-        using V = s::vecf<N>;
-        using I = s::veci<N>;
-        V x = affine_value(t.a + i, I::set(t.zero_a), V::set(t.scale_a));
-        if (t.b) {
-            const V y = affine_value(t.b + i, I::set(t.zero_b), V::set(t.scale_b));
-            x = t.multiply ? x * y : x + y;
+    size_t done = 0;
+    if constexpr (s::kHasSaturatedBytes) {
+        constexpr size_t N = s::kLanes;
+        const float a = 256.f * fabsf(t.scale_a), b = t.b ? 256.f * fabsf(t.scale_b) : 0.f;
+        const float most = (t.multiply && t.b ? a * b : a + b) * t.top_scale;
+        const bool small = t.top_scale > 0.f && most < 0x1p30f && t.low <= t.high;
+        const int low = round_affine(t.low * t.top_scale, t.top_zero);
+        const int high = round_affine(t.high * t.top_scale, t.top_zero);
+        for (; small && done + 4 * N <= t.n; done += 4 * N) {
+            const s::vecf<N> x[4] = {
+                affine_result<N, false>(t, done), affine_result<N, false>(t, done + N),
+                affine_result<N, false>(t, done + 2 * N), affine_result<N, false>(t, done + 3 * N)};
+            s::store_saturated_bytes(x, t.top_zero, low, high, t.out + done);
         }
-        x = min(V::set(t.high), max(V::set(t.low), x));
-        s::store_low_bytes(round_affine(x * V::set(t.top_scale), t.top_zero), t.out + i);
+    }
+    for_steps(t.n - done, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
+        constexpr size_t N = decltype(lanes)::value;
+        const s::vecf<N> x = affine_result<N, true>(t, done + i);
+        s::store_low_bytes(round_affine(x, t.top_zero), t.out + done + i);
     });
 }
 
@@ -302,7 +330,16 @@ void input_packed(const Int8Input& t) {
     const auto scale = s::vecf<pack>::set(t.scale);
     const T* src = (const T*)t.src;
     int together = 1;  // blocks
-    for (int c = 0; c < t.channels; c += together * (int)pack) {
+    int joined = 0;
+#if HWY_TARGET == HWY_AVX3
+    // Whole pixels of the k-groups, in single stores.
+    if constexpr (sizeof(T) == 1 && sizeof(E) == 1 && pack == 16) {
+        for (; t.dst_pack == 64 && joined + 64 <= t.channels; joined += 64, src += 4 * t.src_block)
+            s::join_four_blocks(src, t.src_block, t.src_pixel, t.pixels, kOffset,
+                                (E*)t.dst + joined / 64 * t.dst_block, t.dst_pixel);
+    }
+#endif
+    for (int c = joined; c < t.channels; c += together * (int)pack) {
         E* dst = (E*)t.dst + c / t.dst_pack * t.dst_block + c % t.dst_pack;
         size_t done = 0;
         together = 1;
@@ -597,6 +634,7 @@ struct StoreLimits {
     float first_low, first_high;  // before top_scale, if `twice`
     float low, high;              // after it
     bool twice;
+    int least_byte, most_byte;  // as bytes with the zero point
 
     // values: they are not clamped; s8: they are, then multiplied, then made s8.
     QUOLL_INLINE StoreLimits(const Int8Store& t, bool values, bool s8)
@@ -604,7 +642,9 @@ struct StoreLimits {
           first_high(values ? INFINITY : t.high),
           low(first_low),
           high(first_high),
-          twice(false) {
+          twice(false),
+          least_byte(0),
+          most_byte(0) {
         if (!s8) return;
         const float least = t.affine ? (float)(-128 - t.top_zero) : -127.f;
         const float most = t.affine ? (float)(127 - t.top_zero) : 127.f;
@@ -616,6 +656,8 @@ struct StoreLimits {
             return y > least ? (y < most ? y : most) : least;
         };
         low = twice ? least : limit(first_low), high = twice ? most : limit(first_high);
+        if (!t.affine) return;
+        least_byte = round_affine(low, t.top_zero), most_byte = round_affine(high, t.top_zero);
     }
 };
 
@@ -626,13 +668,19 @@ struct StoreColumn {
     V scale, bias, low, high, top_scale;
     s::veci<s::kLanes> zero;
 
-    QUOLL_INLINE StoreColumn(const Int8Store& t, const StoreLimits& limits, size_t n)
+    // multiplied: top_scale is in scale and bias.
+    QUOLL_INLINE StoreColumn(const Int8Store& t, const StoreLimits& limits, size_t n,
+                             bool multiplied)
         : scale(held != Held::kValues ? V::load(t.scale + n) : V::zero()),
           bias(held != Held::kValues ? V::load(t.bias + n) : V::zero()),
           low(V::set(limits.low)),
           high(V::set(limits.high)),
-          top_scale(V::set(t.top_scale)),
-          zero(s::veci<s::kLanes>::set(kept == Kept::kAffine ? t.top_zero : 0)) {}
+          top_scale(V::set(multiplied ? 1.f : t.top_scale)),
+          zero(s::veci<s::kLanes>::set(kept == Kept::kAffine ? t.top_zero : 0)) {
+        if (!multiplied) return;
+        scale = scale * V::set(t.top_scale);
+        bias = bias * V::set(t.top_scale);
+    }
     QUOLL_INLINE V value(const char* from) const {
         if constexpr (held == Held::kValues) return V::load((const float*)from);
         return to_float(s::veci<s::kLanes>::load((const int32_t*)from)) * scale + bias;
@@ -642,6 +690,10 @@ struct StoreColumn {
         if constexpr (held == Held::kValues) return false;
         const V zeros = scale * V::zero() + bias * V::zero();
         return !any(zeros != zeros);
+    }
+    // All results of sums are below 2^31.
+    QUOLL_INLINE bool small() const {
+        return !any(!(abs(scale) < V::set(.5f)) | !(abs(bias) < V::set(0x1p30f)));
     }
     QUOLL_INLINE V scaled(V y) const { return y * top_scale; }
     // What whole_byte is to round.
@@ -663,12 +715,30 @@ struct StoreColumn {
     }
 };
 
-// A column of registers where nothing is added and all lanes are neighbours.
+// A column of registers where nothing is added and all lanes are neighbours. top_zero: of kAffine.
 template <Kept kept, Held held, class Out>
 QUOLL_INLINE void store_plain(const StoreColumn<kept, held>& column,
-                              [[maybe_unused]] const StoreLimits& limits, const char* from,
-                              size_t step, Out* c, ptrdiff_t c_row, int rows) {
+                              [[maybe_unused]] const StoreLimits& limits,
+                              [[maybe_unused]] int top_zero, const char* from, size_t step, Out* c,
+                              ptrdiff_t c_row, int rows) {
     int m = 0;
+    constexpr bool saturates =
+        kept == Kept::kAffine && held == Held::kSums && s::kHasSaturatedBytes;
+    if constexpr (saturates) {
+        const bool together = c_row == (ptrdiff_t)s::kLanes && column.small();
+        for (; together && m < rows; m += 4, from += 4 * step, c += 4 * c_row) {
+            const int last = rows - m - 1;
+            const s::vecf<s::kLanes> x[4] = {
+                column.value(from), column.value(from + s::min_size(last, 1) * step),
+                column.value(from + s::min_size(last, 2) * step),
+                column.value(from + s::min_size(last, 3) * step)};
+            int8_t part[4 * s::kLanes];
+            int8_t* const to = last < 3 ? part : c;
+            s::store_saturated_bytes(x, top_zero, limits.least_byte, limits.most_byte, to);
+            if (last < 3) memcpy(c, part, (last + 1) * s::kLanes);
+        }
+        if (together) return;
+    }
 #if HWY_TARGET == HWY_NEON && defined(__aarch64__)
     if constexpr (kept == Kept::kSigned || kept == Kept::kPositive) {
         if (c_row == (ptrdiff_t)s::kLanes && limits.low <= 0.f && limits.high >= 0.f) {
@@ -679,7 +749,7 @@ QUOLL_INLINE void store_plain(const StoreColumn<kept, held>& column,
         }
     }
 #endif
-    if constexpr (kept != Kept::kFloats) {
+    if constexpr (kept != Kept::kFloats && !saturates) {
         const bool together = c_row == (ptrdiff_t)s::kLanes && (s::kRoundsAway || column.finite());
         for (; together && m + 4 <= rows; m += 4, from += 4 * step, c += 4 * c_row) {
             const s::vecf<s::kLanes> x[4] = {column.limited(column.value(from)),
@@ -716,9 +786,10 @@ void store_tile(const Int8Store& t, const StoreLimits& limits) {
     using Out = typename Column::Out;
     constexpr size_t L = s::kLanes;
     const bool whole = t.run == L, plain = !t.add && !limits.twice;
+    const bool multiplied = kept == Kept::kAffine && held == Held::kSums && plain;
     const size_t step = t.width * 4;
     for (size_t n = 0; n < t.used; n += L) {
-        const Column column(t, limits, n);
+        const Column column(t, limits, n, multiplied);
         const ptrdiff_t* const columns = t.columns + n;
         const ptrdiff_t* const add_columns = t.add ? t.add_columns + n : nullptr;
         const size_t count = s::min_size(L, t.used - n);
@@ -736,7 +807,7 @@ void store_tile(const Int8Store& t, const StoreLimits& limits) {
             Out* const to = whole ? c + columns[0] : part;
             const ptrdiff_t to_row = whole ? t.c_row : (ptrdiff_t)L;
             if (plain)
-                store_plain(column, limits, from, step, to, to_row, rows);
+                store_plain(column, limits, t.top_zero, from, step, to, to_row, rows);
             else
                 store_added(column, limits, from, step, add, to_row, to, to_row, rows);
             if (!whole) move_columns<true>(part, c, t.c_row, columns, count, rows, t.run);

@@ -37,7 +37,9 @@ typedef void (*Int8TileKernel)(const Int8Tile& tile);
 // step rounded, for the columns n < used; as f32, or as int8 of y * top_scale. Row m, column n goes
 // to c[m * c_row + columns[n]], what is added at add[m * c_row + add_columns[n]]. Columns come in
 // runs of `run` neighbours: the lanes, a smaller elempack, or 1; used is a multiple of it. The
-// store_ kernels take y itself instead of sums. c may be the sums, or `add`.
+// store_ kernels take y itself instead of sums. With `affine`, a finite top_scale above 0 and
+// nothing to add scale[n], bias[n] and the limits are multiplied by top_scale instead of y. c may be
+// the sums, or `add`.
 struct Int8Store {
     const void* sums;  // [rows][width]
     int rows;

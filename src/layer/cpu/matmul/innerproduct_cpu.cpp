@@ -28,7 +28,7 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
         return kOk;
     }
     kernels_ = &host_kernel_set();
-    activation_ = FusedActivation(*kernels_, activation);
+    activation_ = FusedActivation(*kernels_, activation, opt.use_bf16_storage);
     stored_.release();
     matrix_.reset();
     const int k = num_input();

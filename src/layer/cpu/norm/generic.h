@@ -5,7 +5,7 @@
 
 #include "layer/cpu/norm/norm.h"
 #include "simd/convert.h"
-#include "simd/math.h"
+#include "simd/math_bf16.h"
 #include "simd/rsqrt.h"
 
 namespace quoll {
@@ -158,9 +158,17 @@ void norm_reduce(const float* data, size_t n, size_t period, const float* about,
 
 // ---------------------------------------------------------------- softmax
 
+// x to 8 bits, to nearest: what it is as bf16, but for magnitudes of less than 2^-126.
+template <class V>
+QUOLL_INLINE V eight_bits(V x) {
+    const V moved = x * V::set(65537.f);
+    return moved - (moved - x);
+}
+
+// to_bf16: what is made of the results is rounded to bf16.
+template <bool to_bf16>
 void softmax_row(float* data, size_t n, float scale, const float* mask, float* total) {
     using V = s::vecf<s::kLanes>;
-    using I = s::veci<s::kLanes>;
     const V factor = V::set(scale);
     const size_t whole = n / s::kLanes * s::kLanes, left = n - whole;
     const auto some = first_lanes<V>(left);
@@ -173,28 +181,46 @@ void softmax_row(float* data, size_t n, float scale, const float* mask, float* t
         const V x = V::load_n(data + whole, left) * factor;
         return mask ? x + V::load_n(mask + whole, left) : x;
     };
-    V most = V::set(-INFINITY);
-    for (size_t i = 0; i < whole; i += s::kLanes) most = s::maximum(value(i), most);
-    if (left) most = select(some, s::maximum(last(), most), most);
-    const V top = V::set(Max::whole(most));
-    const auto kept = [&](V x) QUOLL_INLINE_LAMBDA {
-        return total ? s::bit_cast<float>(s::round_to_bf16(x) & I::set(-0x10000)) : x;
-    };
-    V sum = V::zero();
-    for (size_t i = 0; i < whole; i += s::kLanes) {
-        const V x = kept(s::exp(value(i) - top));
-        x.store(data + i);
-        sum = sum + x;
+    // NaN that these drop come back with the exponentials. Two, as each waits for itself.
+    V most = V::set(-INFINITY), other = most;
+    size_t i = 0;
+    for (; i + 2 * s::kLanes <= whole; i += 2 * s::kLanes) {
+        most = max(value(i), most);
+        other = max(value(i + s::kLanes), other);
     }
+    if (i < whole) other = max(value(i), other);
+    most = max(other, most);
+    if (left) most = select(some, max(last(), most), most);
+    const V top = V::set(Max::whole(most));
     V rest = V::zero();  // not read back: a load would have to wait for the end of such a store
-    if (left) rest = select(some, kept(s::exp(last() - top)), rest);
+    const auto powers = [&](auto rounded) QUOLL_INLINE_LAMBDA {
+        const auto power = [&](V x) QUOLL_INLINE_LAMBDA {
+            if constexpr (!to_bf16) x = s::exp(x - top);
+            else if constexpr (rounded()) x = s::exp_bf16(x - top);
+            else x = s::exp_of_difference(x - top);
+            return rounded() && total ? eight_bits(x) : x;
+        };
+        V sum = V::zero();
+        for (size_t k = 0; k < whole; k += s::kLanes) {
+            const V x = power(value(k));
+            x.store(data + k);
+            sum = sum + x;
+        }
+        if (left) rest = select(some, power(last()), rest);
+        return sum;
+    };
+    V sum;
+    if constexpr (to_bf16)
+        sum = total ? powers(std::true_type()) : powers(std::false_type());
+    else
+        sum = powers(std::true_type());
     if (total) {
         *total = reduce_add(sum + rest);
         if (left) rest.store_n(data + whole, left);
         return;
     }
     const V share = V::set(1.f / reduce_add(sum + rest));
-    for (size_t i = 0; i < whole; i += s::kLanes) (V::load(data + i) * share).store(data + i);
+    for (i = 0; i < whole; i += s::kLanes) (V::load(data + i) * share).store(data + i);
     if (left) (rest * share).store_n(data + whole, left);
 }
 
@@ -284,12 +310,15 @@ void scale_centred(float* data, size_t n, size_t period, const float* mean, cons
     using V = s::vecf<s::kLanes>;
     constexpr size_t L = s::kLanes;
     if (L % period == 0) {  // parameters stay in registers
-        alignas(64) float lanes[3][L];
-        for (size_t i = 0; i < L; i++) {
-            const size_t j = i % period;
-            lanes[0][i] = mean[j], lanes[1][i] = factor[j], lanes[2][i] = term ? term[j] : 0.f;
+        V m = V::set(*mean), f = V::set(*factor), t = V::set(term ? *term : 0.f);
+        if (period > 1) {  // loads that wait for the stores
+            alignas(64) float lanes[3][L];
+            for (size_t i = 0; i < L; i++) {
+                const size_t j = i % period;
+                lanes[0][i] = mean[j], lanes[1][i] = factor[j], lanes[2][i] = term ? term[j] : 0.f;
+            }
+            m = V::load(lanes[0]), f = V::load(lanes[1]), t = V::load(lanes[2]);
         }
-        const V m = V::load(lanes[0]), f = V::load(lanes[1]), t = V::load(lanes[2]);
         size_t i = 0;
         for (; i + 4 * L <= n; i += 4 * L)
             s::unroll<4>([&](auto p) QUOLL_INLINE_LAMBDA {

@@ -15,7 +15,7 @@ static UnaryKernel kernel_of(const UnaryKernels& k, const Activation& f) {
     return nullptr;
 }
 
-FusedActivation::FusedActivation(const KernelSet& kernels, const Activation& f)
+FusedActivation::FusedActivation(const KernelSet& kernels, const Activation& f, bool to_bf16)
     : FusedActivation() {
     params[0] = f.a, params[1] = f.b;
     if (f.type == kActivationReLU)
@@ -24,6 +24,7 @@ FusedActivation::FusedActivation(const KernelSet& kernels, const Activation& f)
         low = f.a, high = f.b;
     else
         pass = kernel_of(*kernels.unary, f);
+    if (pass && to_bf16) pass = bf16_kernel(*kernels.unary, pass);
     leaky = f.type == kActivationLeakyReLU;
     // Of half floats' kernels only that of slopes takes pairs.
     if (pass && kernels.f16 == &kernels && !leaky) pairs = &kernels.cast->f16;

@@ -22,7 +22,8 @@ struct FusedActivation {
 
     FusedActivation()
         : low(-INFINITY), high(INFINITY), pass(nullptr), params(), leaky(false), pairs(nullptr) {}
-    FusedActivation(const KernelSet& kernels, const Activation& f);
+    // to_bf16: results are rounded to bf16.
+    FusedActivation(const KernelSet& kernels, const Activation& f, bool to_bf16 = false);
     void finish(float* values, size_t count) const {
         if (!pass) return;
         if (pairs) return finish_pairs(values, count);

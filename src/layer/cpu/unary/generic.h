@@ -4,7 +4,7 @@
 #pragma once
 
 #include "layer/common/activation_functions.h"
-#include "simd/math.h"
+#include "simd/math_bf16.h"
 
 namespace quoll {
 namespace {
@@ -54,7 +54,6 @@ QUOLL_UNARY_FUNCTOR(Asinh, s::asinh(x))
 QUOLL_UNARY_FUNCTOR(Acosh, s::acosh(x))
 QUOLL_UNARY_FUNCTOR(Atanh, s::atanh(x))
 QUOLL_UNARY_FUNCTOR(Erf, s::erf(x))
-#undef QUOLL_UNARY_FUNCTOR
 
 struct Softplus : NoParams {
     using NoParams::NoParams;
@@ -160,6 +159,35 @@ struct PowBase {
         return s::pow(V::set(base), inner(x));
     }
 };
+
+// For results that are rounded to bf16, where that is cheaper.
+#if HWY_TARGET == HWY_AVX3
+struct SigmoidBf16 : NoParams {
+    using NoParams::NoParams;
+    template <class V>
+    QUOLL_INLINE V operator()(V x) const {
+        return s::falling_sigmoid_bf16(x * V::set(-s::kLog2E));
+    }
+};
+struct SwishBf16 {
+    float factor;
+    explicit QUOLL_INLINE SwishBf16(const float* p) : factor(-s::kLog2E * p[0]) {}
+    template <class V>
+    QUOLL_INLINE V operator()(V x) const {
+        return s::share_bf16(x, s::falling_sigmoid_bf16(x * V::set(factor)));
+    }
+};
+QUOLL_UNARY_FUNCTOR(MishBf16, s::mish_bf16(x))
+QUOLL_UNARY_FUNCTOR(GeluBf16, s::gelu_bf16(x))
+QUOLL_UNARY_FUNCTOR(GeluFastBf16, s::gelu_fast_bf16(x))
+#else
+using SigmoidBf16 = Sigmoid;
+using SwishBf16 = Swish;
+using MishBf16 = Mish;
+using GeluBf16 = Gelu;
+using GeluFastBf16 = GeluFast;
+#endif
+#undef QUOLL_UNARY_FUNCTOR
 
 template <class F>
 void unary_kernel(const float* in, float* out, size_t n, const float* params) {

@@ -18,6 +18,18 @@ struct UnaryKernels {
 #undef QUOLL_UNARY
 };
 
+// What may stand for `kernel` where results are rounded to bf16: one that is only as exact as that
+// asks, or itself.
+inline UnaryKernel bf16_kernel(const UnaryKernels& k, UnaryKernel kernel) {
+    const UnaryKernel found = kernel == k.sigmoid     ? k.sigmoid_bf16
+                              : kernel == k.swish     ? k.swish_bf16
+                              : kernel == k.mish      ? k.mish_bf16
+                              : kernel == k.gelu      ? k.gelu_bf16
+                              : kernel == k.gelu_fast ? k.gelu_fast_bf16
+                                                      : nullptr;
+    return found ? found : kernel;
+}
+
 }  // namespace quoll
 
 #endif

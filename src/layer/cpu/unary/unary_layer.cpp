@@ -9,6 +9,7 @@ namespace quoll {
 void run_unary(UnaryKernel kernel, const float* params, const Mat& in, Mat& out,
                const Option& opt) {
     const StorageKernels* storage = storage_kernels(host_kernel_set(), in.dtype);
+    if (in.dtype == DType::bf16) kernel = bf16_kernel(*host_kernel_set().unary, kernel);
     const Chunks chunks(in, out);
     const int threads = threads_for(opt, 4.0 * in.total() * in.elempack);
     parallel_for(chunks.count(), threads, [&](int64_t i) {
