@@ -75,15 +75,42 @@ VkResult CommandList::close() {
     return vk.EndCommandBuffer(order_.back());
 }
 
-std::vector<CommandList::Copy> CommandList::copies(const VkMat& from, const VkMat& to) {
-    std::vector<Copy> items;
-    const bool gapless = from.nstep == to.nstep;
-    for (int b = 0; b < (gapless ? 1 : from.n); b++) {
-        const VkMat x = gapless ? from : from.batch(b), y = gapless ? to : to.batch(b);
-        items.push_back({buffer_of(*x.data), x.buffer_offset(), buffer_of(*y.data),
-                         y.buffer_offset(), x.bytes()});
-    }
-    return items;
+namespace {
+
+// Where channels and items of a blob lie: bytes.
+struct Places {
+    VkBuffer buffer;
+    size_t offset, channel_step, item_step;
+};
+
+Places places_of(const VkMat& m) {
+    return {buffer_of(*m.data), m.buffer_offset(), m.cstep * m.elemsize, m.nstep * m.elemsize};
+}
+
+// Of blobs of the sizes of `m`: as few copies as gaps let it be.
+void add(const Places& x, const Places& y, const VkMat& m,
+         std::vector<CommandList::Copy>* copies) {
+    const size_t channel = (size_t)m.w * m.h * m.d * m.elemsize, item = channel * m.c;
+    const bool whole = m.c == 1 || (x.channel_step == channel && y.channel_step == channel);
+    const bool joined = whole && (m.n == 1 || (x.item_step == item && y.item_step == item));
+    const int items = joined ? 1 : m.n, channels = whole ? 1 : m.c;
+    const size_t bytes = joined ? item * m.n : whole ? item : channel;
+    for (int b = 0; b < items; b++)
+        for (int q = 0; q < channels; q++)
+            copies->push_back({x.buffer, x.offset + b * x.item_step + q * x.channel_step, y.buffer,
+                               y.offset + b * y.item_step + q * y.channel_step, bytes});
+}
+
+}  // namespace
+
+void CommandList::add_copies(const VkMat& from, const VkMat& to, std::vector<Copy>* copies) {
+    add(places_of(from), places_of(to), from, copies);
+}
+
+void CommandList::add_copies(const VkMat& from, VkBuffer to, size_t to_offset,
+                             std::vector<Copy>* copies) {
+    const size_t channel = (size_t)from.w * from.h * from.d * from.elemsize;
+    add(places_of(from), {to, to_offset, channel, channel * from.c}, from, copies);
 }
 
 int CommandList::copy(const std::vector<Copy>& copies) {

@@ -34,8 +34,16 @@ public:
         VkBuffer to;
         size_t to_offset, bytes;
     };
-    // The items of VkMats of the same sizes, either of which may have gaps between them.
-    static std::vector<Copy> copies(const VkMat& from, const VkMat& to);
+    // Adds those of VkMats of the same sizes, either of which may have gaps between items or
+    // channels; or into a buffer, without gaps.
+    static void add_copies(const VkMat& from, const VkMat& to, std::vector<Copy>* copies);
+    static void add_copies(const VkMat& from, VkBuffer to, size_t to_offset,
+                           std::vector<Copy>* copies);
+    static std::vector<Copy> copies(const VkMat& from, const VkMat& to) {
+        std::vector<Copy> all;
+        add_copies(from, to, &all);
+        return all;
+    }
     // Behind all that was recorded before; among themselves in any order.
     int copy(const std::vector<Copy>& copies);
     // A shader of the application's, behind all that was recorded before.

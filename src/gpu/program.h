@@ -15,9 +15,10 @@ const uint32_t kMostMovedParts = 16;
 
 // A range of a buffer that a dispatch sees as one storage buffer.
 struct Binding {
-    enum Where { kBlock, kUpload, kDownload, kFixed, kCounters, kFaults };
+    // kGiven: a buffer that each run brings.
+    enum Where { kBlock, kUpload, kDownload, kFixed, kCounters, kFaults, kGiven };
     Where where = kFixed;
-    int block = -1;                    // kBlock: of the program
+    int block = -1;                    // kBlock: of the program; kGiven: of those buffers
     VkBuffer buffer = VK_NULL_HANDLE;  // kFixed: weights, constants
     size_t offset = 0, bytes = 0;
     bool written = false;
@@ -63,6 +64,8 @@ class Program {
 public:
     // A block of the arena, alive from the first level that touches it to the last one.
     int add_block(size_t bytes);
+    // A block that is no part of the arena, but a buffer that each run brings (Replay::give).
+    int add_given(size_t bytes);
     size_t block_bytes(int block) const { return blocks_[block].bytes; }
     // Places in the staging buffers; multiples of the device's alignment.
     size_t add_upload(size_t bytes, size_t alignment);
@@ -97,6 +100,7 @@ public:
     };
     std::vector<Fault> faults;
     std::vector<Choice> choices;
+    std::vector<size_t> given;  // bytes of the buffers that a run brings
     size_t arena_bytes = 0, upload_bytes = 0, download_bytes = 0, counter_bytes = 0,
            fault_bytes = 0;
 
@@ -104,6 +108,7 @@ private:
     struct Block {
         size_t bytes, offset;
         int first, last;  // levels of the dispatches that touch it
+        int given = -1;   // index of the buffer that a run brings; -1: in the arena
     };
     void order_by_level();
     void place_blocks(size_t alignment);

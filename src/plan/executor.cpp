@@ -286,7 +286,8 @@ int Executor::bring_to_device(int blob, VkCompute& on, VkMat* m) {
     const bool is_float = blobs[blob].dtype == DType::f32 || is_storage_type(blobs[blob].dtype);
     if (there != device_blobs.end() && (!is_float || there->second.dtype == stored)) {
         *m = there->second;
-        return kOk;
+        const bool has_gaps = m->cstep != (size_t)m->w * m->h * m->d;
+        return has_gaps ? on.record_clone(there->second, *m, opt) : (int)kOk;
     }
     QUOLL_RETURN_IF_ERROR(fetch(blob));
     Mat values = blobs[blob];

@@ -5,6 +5,7 @@
 
 #include "layer/sequence/multiheadattention.h"
 #include "layer/sequence/sdpa.h"
+#include "layer/vulkan/fusion.h"
 #include "layer/vulkan/lines.h"
 #include "layer/vulkan/product.h"
 #include "runtime/log_mute.h"
@@ -158,7 +159,7 @@ struct AttentionCall {
 // each several times.
 void copy_rows(Recorder& r, const Value& from, const Value& to, int first) {
     const uint32_t w = from.shape.w, h = from.shape.h, c = from.shape.c, n = to.shape.n;
-    const uint32_t times = (uint32_t)to.shape.c / c, step = w * (uint32_t)to.shape.h;
+    const uint32_t times = (uint32_t)to.shape.c / c, step = to.strides().c;
     record_strided_copy(r, from, from.first, to, to.first + (uint32_t)first * w,
                         {{w * h, 1, 1},
                          {times, 0, step},
@@ -179,16 +180,29 @@ public:
         return layer_.kv_cache && index >= first_cache();
     }
     bool fuses(StepFusion fusion, const Shapes&, const Shapes&) const override {
-        return fusion == StepFusion::kRepeated && layer_.kv_cache;
+        return (fusion == StepFusion::kRepeated || fusion == StepFusion::kRotated) &&
+               layer_.kv_cache;
+    }
+    int cache_of(size_t index) const override {
+        return layer_.kv_cache && index > 0 ? (int)(first_cache() + index - 1) : -1;
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
+        return record_fused(r, in, out, Fused());
+    }
+    int record_fused(Recorder& r, const Values& in, const Values& out,
+                     const Fused& fused) const override {
         const Value *key = &in[1], *value = &in[2];
         if (layer_.kv_cache) {
             for (size_t i = 0; i < 2; i++) {
                 const Value& past = in[first_cache() + i];
                 const bool empty = past.shape.total() == 0;
-                if (!empty) copy_rows(r, past, out[1 + i], 0);
-                copy_rows(r, in[1 + i], out[1 + i], empty ? 0 : past.shape.h);
+                if (!empty && past.block != out[1 + i].block) copy_rows(r, past, out[1 + i], 0);
+                const int first = empty ? 0 : past.shape.h;
+                if (i == 0 && fused.rotary)
+                    record_rotary(r, *fused.rotary, {in[1], fused.angles[0], fused.angles[1]},
+                                  out[1], (uint32_t)first);
+                else
+                    copy_rows(r, in[1 + i], out[1 + i], first);
             }
             key = &out[1], value = &out[2];
         }
@@ -207,8 +221,7 @@ public:
 private:
     size_t first_cache() const { return layer_.attn_mask ? 4 : 3; }
     static HeadSteps heads_of(const Value& value) {
-        const uint32_t w = value.shape.w;
-        return {&value, w, 1, w * (uint32_t)value.shape.h};
+        return {&value, (uint32_t)value.shape.w, 1, value.strides().c};
     }
 
     const SDPA& layer_;

@@ -35,13 +35,17 @@ float reduced(float value, bool sum) {
     barrier();
     parts[thread] = value;
     barrier();
-    for (uint n = kThreads / 2; n > 0u; n /= 2u) {
-        if (thread < n)
-            parts[thread] = sum ? parts[thread] + parts[thread + n]
-                                : larger(parts[thread], parts[thread + n]);
-        barrier();
+    // In two steps of 16: barriers take longer than what lies between them.
+    float made = value;
+    if (thread < 16u) {
+        for (uint i = thread + 16u; i < kThreads; i += 16u)
+            made = sum ? made + parts[i] : larger(made, parts[i]);
+        parts[thread] = made;
     }
-    return parts[0];
+    barrier();
+    made = parts[0];
+    for (uint i = 1u; i < 16u; i++) made = sum ? made + parts[i] : larger(made, parts[i]);
+    return made;
 }
 
 float score_of(int from4) {
