@@ -91,11 +91,11 @@ private:
                  const void* push, size_t push_bytes, const uint32_t groups[3]);
 
     const std::shared_ptr<GpuDevice> device_;
-    VkCommandPool pool_ = VK_NULL_HANDLE;
     VkFence fence_ = VK_NULL_HANDLE;
-    std::vector<VkCommandBuffer> own_;  // of the pool; the first used_ are recorded
+    GpuDevice::Commands own_;  // of which the first used_ are recorded
     size_t used_ = 0;
     bool is_open_ = false;  // the last of them
+    std::vector<VkBuffer> touched_;  // by copies since its last barrier, behind which is nothing else
     std::vector<VkCommandBuffer> order_;
     bool submitted_ = false;
     GpuDevice::Queue* queue_ = nullptr;  // that it runs on; null: nothing to wait for

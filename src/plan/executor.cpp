@@ -157,8 +157,10 @@ int Executor::run_in_region(const Step& step, const PlannedRegion& region, char*
     if (step.at == region.steps[0]) QUOLL_RETURN_IF_ERROR(run_region(layer, region, on_host));
     if (*on_host) return run_step(step);
     has_run[step.layer] = 1;
-    for (size_t i = 0; i < layer.bottoms.size(); i++)
-        if (opt.lightmode && is_read_no_more(step, i)) blobs[layer.bottoms[i]].release();
+    for (size_t i = 0; i < layer.bottoms.size(); i++) {
+        Mat& blob = blobs[layer.bottoms[i]];  // dims 0: one that never leaves the region
+        if (opt.lightmode && blob.dims != 0 && is_read_no_more(step, i)) blob.release();
+    }
     return kOk;
 }
 

@@ -129,8 +129,7 @@ bool Fusions::extend(int step, int behind, Epilogue* epilogue) const {
     const bool gates = fits(step, StepFusion::kFactor), product = gates && is_product(next.layer);
     if (next.inputs.size() == 2 && (sum || product)) {
         const int other = next.inputs[next.inputs[0] == epilogue->made ? 1 : 0];
-        const bool same = region_.values[other].shape == region_.values[made].shape &&
-                          layouts_[other] == Layout::kPlanar;
+        const bool same = shapes({other}) == shapes({made}) && layouts_[other] == Layout::kPlanar;
         if (!same || makers_[other] >= step) return false;
         (sum ? epilogue->added : epilogue->factor) = other;
     } else {

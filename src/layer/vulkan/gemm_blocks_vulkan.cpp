@@ -10,6 +10,9 @@ namespace quoll {
 
 namespace {
 
+// Where no extension tells how many processors there are, and the invocations of one of them.
+const uint32_t kProcessors = 16, kResident = 1024;
+
 class GemmBlocksVulkan : public VulkanLayer {
 public:
     explicit GemmBlocksVulkan(const Gemm& layer)
@@ -58,8 +61,9 @@ public:
         Gemm::Product p;
         QUOLL_RETURN_IF_ERROR(layer_.describe(shapes, &p));
         const bool wide = is_wide(p);
+        const uint32_t groups = (uint32_t)(p.n + 3) / 4;
         const int rows = p.m > 1 ? 4 : 1, matrices = fused.pair ? 2 : 1;
-        const int lanes = wide ? lanes_for(r, p.k * bits_ / 32, matrices) : 64;
+        const int lanes = wide ? lanes_for(r, p.k * bits_ / 32, groups, matrices) : 64;
         const auto* pair = static_cast<const GemmBlocksVulkan*>(fused.pair);
         Addend c = addend(r, p, in);
         if (fused.added) c = {r.read(*fused.added), fused.added->first, p.n, 1, 1.f, true};
@@ -77,7 +81,7 @@ public:
             {p.m, p.n, p.k, words(), (int)quant_.blocks(p.k), quant_.block, in[0].first, p.k,
              c.first, c.row, c.column, out[0].first, layer_.alpha, c.beta, fused.f.a, fused.f.b,
              factor.first, fused.norm ? fused.norm->eps : 0.f},
-            (uint32_t)(p.n + 3) / 4, (uint32_t)(p.m + rows - 1) / rows);
+            groups, (uint32_t)(p.m + rows - 1) / rows);
         return kOk;
     }
 
@@ -105,14 +109,18 @@ private:
         const std::vector<float> added = values_of(more);
         values->insert(values->end(), added.begin(), added.end());
     }
-    // Invocations that share a sum of so many words: one word each, up to what is quick to add up.
-    static int lanes_for(const Recorder& r, int words, int matrices) {
+    // Invocations that share a sum of so many words: one word each, as far as all groups run at once.
+    static int lanes_for(const Recorder& r, int words, uint32_t groups, int matrices) {
         const uint32_t most = std::min<uint32_t>(
             {256, r.device().limits().maxComputeWorkGroupInvocations,
              r.device().limits().maxComputeWorkGroupSize[0]});
-        int lanes = 64;
-        while (lanes < words && (uint32_t)(2 * lanes * matrices) <= most) lanes *= 2;
-        return lanes;
+        const uint32_t known = r.device().features().processors;
+        const uint32_t at_once = (known ? known : kProcessors) * kResident;
+        uint32_t lanes = 64;
+        while ((int)lanes < words && 2 * lanes * matrices <= most &&
+               2 * lanes * matrices * groups <= at_once)
+            lanes *= 2;
+        return (int)lanes;
     }
     int words() const { return (layer_.constantK * bits_ + 127) / 128 * 4; }  // of a row
 
