@@ -95,6 +95,7 @@ static bool same_but_size(const Dispatch& a, const Dispatch& b) {
 
 bool Program::end_again(size_t first, size_t end, size_t size, size_t sizes) {
     next_block_ = -1;
+    counter_bytes = std::max(counter_bytes, all_counters_);
     const size_t again = dispatches.size() - (end - first);
     if (again < end) return false;
     for (size_t i = 0; i < end - first; i++) {

@@ -3,6 +3,7 @@
 #define QUOLL_GPU_PROGRAM_H
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/pipeline.h"
@@ -78,9 +79,13 @@ public:
     void add(const Dispatch& dispatch) { dispatches.push_back(dispatch); }
     // The same code on the same blocks may serve for several sizes of a run: what has been recorded
     // for the largest, dispatches [first, end), is recorded once more for another between the two
-    // functions. Blocks from first_block on come again. False: more than pushed words and groups
-    // has changed.
-    void begin_again(int first_block) { next_block_ = first_block; }
+    // functions. Blocks from first_block on come again, and counters from first_counter on. False:
+    // more than pushed words and groups has changed.
+    void begin_again(int first_block, size_t first_counter) {
+        next_block_ = first_block;
+        std::swap(counter_bytes, first_counter);
+        all_counters_ = first_counter;
+    }
     bool end_again(size_t first, size_t end, size_t size, size_t sizes);
     int block_count() const { return (int)blocks_.size(); }
     // Orders the dispatches by level, places the blocks, finds the barriers and makes the
@@ -117,6 +122,7 @@ private:
 
     std::vector<Block> blocks_;
     int next_block_ = -1;  // that comes again; -1: none
+    size_t all_counters_ = 0;
 };
 
 }  // namespace quoll

@@ -156,7 +156,7 @@ double difference(const Mat& a, const Mat& b) {
     return a.logical_shape() == b.logical_shape() && range > 0 ? most / range : INFINITY;
 }
 
-void decode(bool half) {
+void decode(bool half, int prompt = kPrompt) {
     if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
     Net cpu, gpu;
     ASSERT_EQ(0, load(&cpu, false, half));
@@ -167,7 +167,7 @@ void decode(bool half) {
     int past = 0, moves = 0;
     for (int i = 0; i <= kSteps; i++) {
         const VkBufferMemory* const before = i ? kept_gpu[0].data : nullptr;
-        const Step step(past, i == 0 ? kPrompt : 1);
+        const Step step(past, i == 0 ? prompt : 1);
         Mat want, got;
         staging.bytes = 0;
         ASSERT_EQ(0, run_on_host(cpu, step, &kept, &want));
@@ -186,6 +186,8 @@ void decode(bool half) {
 
 TEST(VulkanCaches, stay_on_the_device) { decode(false); }
 TEST(VulkanCaches, stay_on_the_device_f16) { decode(true); }
+// Of which several groups have some each.
+TEST(VulkanCaches, many_keys) { decode(true, 250); }
 
 // Two continuations of the same tokens: the second may not find what the first has added.
 void branch(bool half) {

@@ -51,9 +51,9 @@ Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& fo
       readers_(region.values.size()),
       roles_(region.steps.size(), StepFusion::kNone),
       blocks_(region.steps.size(), -1),
-      repeated_(2 * region.steps.size(), -1),
+      repeated_(3 * region.steps.size(), -1),
       normed_(region.steps.size(), -1),
-      rotaries_(region.steps.size(), -1) {
+      rotaries_(2 * region.steps.size(), -1) {
     for (size_t i = 0; i < region.steps.size(); i++) {
         for (int output : region.steps[i].outputs) makers_[output] = (int)i;
         for (int input : region.steps[i].inputs) readers_[input].push_back((int)i);
@@ -68,7 +68,7 @@ Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& fo
     for (size_t i = 0; i < region.steps.size(); i++) {
         add_norm((int)i);
         for (size_t input : {1, 2}) add_repeated((int)i, input);
-        add_rotary((int)i);
+        for (int input : {0, 1}) add_rotary((int)i, input);
     }
     for (size_t i = 0; i < region.steps.size(); i++) add_epilogue((int)i);
     for (size_t i = 0; i < region.steps.size(); i++) add_pair((int)i);
@@ -217,7 +217,7 @@ void Fusions::add_repeated(int step, size_t input) {
                                   y.h == region_.values[inputs[input]].shape.h;
             if (!channels) return;
             for (int s : skipped) set_role(s, StepFusion::kSkipped, 0);
-            repeated_[2 * step + input - 1] = from;
+            repeated_[3 * step + input] = from;
             return;
         }
         if (!forms_[maker]->gives_views() || x.total() != y.total() ||
@@ -232,10 +232,10 @@ bool Fusions::is_for_one(int value) const {
 }
 
 // Back through views to a RotaryEmbed.
-void Fusions::add_rotary(int step) {
+void Fusions::add_rotary(int step, int input) {
     if (region_.steps[step].inputs.size() < 2 || !fits(step, StepFusion::kRotated)) return;
     std::vector<int> skipped;
-    int value = taken(step, 1);
+    int value = taken(step, (size_t)input);
     while (makers_[value] >= 0 && is_for_one(value)) {
         const int maker = makers_[value];
         const RegionStep& made = region_.steps[maker];
@@ -243,13 +243,14 @@ void Fusions::add_rotary(int step) {
         skipped.push_back(maker);
         const Shape& x = region_.values[made.inputs[0]].shape;
         if (as<RotaryEmbed>(made.layer)) {
-            for (int input : made.inputs)
-                if (layouts_[input] != Layout::kPlanar) return;
-            const Shape& all = region_.values[region_.steps[step].outputs[1]].shape;
+            for (int from : made.inputs)
+                if (layouts_[from] != Layout::kPlanar) return;
+            const RegionStep& s = region_.steps[step];
+            const Shape& all = region_.values[input ? s.outputs[1] : s.inputs[0]].shape;
             if (x.dims != 3 || x.w != all.w || all.c % x.c) return;
-            for (int s : skipped) set_role(s, StepFusion::kSkipped, 0);
-            rotaries_[step] = maker;
-            repeated_[2 * step] = made.inputs[0];
+            for (int behind : skipped) set_role(behind, StepFusion::kSkipped, 0);
+            rotaries_[2 * step + input] = maker;
+            repeated_[3 * step + input] = made.inputs[0];
             return;
         }
         if (made.inputs.size() != 1 || !forms_[maker]->gives_views() ||
@@ -291,7 +292,7 @@ void Fusions::add_pair(int step) {
 }
 
 int Fusions::taken(int step, size_t input) const {
-    const int repeated = input == 1 || input == 2 ? repeated_[2 * step + input - 1] : -1;
+    const int repeated = input < 3 ? repeated_[3 * step + (int)input] : -1;
     if (repeated >= 0) return repeated;
     return normed_[step] < 0 ? region_.steps[step].inputs[input] : norms_[normed_[step]].x;
 }

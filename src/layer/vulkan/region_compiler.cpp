@@ -69,7 +69,8 @@ int RegionCompiler::compile() {
 void RegionCompiler::begin_part(int step, int upload) {
     recorder_.set_step(step);
     Program& program = recorder_.program();
-    parts_.push_back({step, upload, program.dispatches.size(), program.block_count()});
+    parts_.push_back({step, upload, program.dispatches.size(), program.block_count(),
+                      program.counter_bytes});
 }
 
 bool RegionCompiler::depends(const Part& part, const std::vector<char>& changed) const {
@@ -96,7 +97,7 @@ bool RegionCompiler::add_size(const std::vector<Shape>& shapes, size_t i, size_t
     for (size_t k = 0; k < parts_.size(); k++) {
         const Part& part = parts_[k];
         if (!depends(part, changed)) continue;
-        program.begin_again(part.first_block);
+        program.begin_again(part.first_block, part.first_counter);
         if (part.step < 0) {
             recorder_.upload_from(uploads_[part.upload], values_[part.upload],
                                   region_.values[part.upload].shape.dtype);
@@ -246,10 +247,11 @@ int RegionCompiler::record_fused(int index, const Values& in, const Values& out)
         fused.f = epilogue.f;
     }
     if (const NormedInput* normed = fusions_->normed(index)) fused.norm = &normed->norm;
-    const int rotary = fusions_->rotary_of(index);
-    if (rotary >= 0) {
-        fused.rotary = region_.steps[rotary].layer;
-        for (int i : {0, 1}) fused.angles[i] = values_[region_.steps[rotary].inputs[1 + i]];
+    for (int i : {0, 1}) {
+        const int rotary = fusions_->rotary_of(index, i);
+        if (rotary < 0) continue;
+        const RegionStep& step = region_.steps[rotary];
+        fused.rotaries[i] = {step.layer, values_[step.inputs[1]], values_[step.inputs[2]]};
     }
     return forms_[index]->record_fused(recorder_, in, out, fused);
 }

@@ -61,6 +61,7 @@ private:
         int step, upload;  // -1: the other of them
         size_t first;      // dispatch
         int first_block;
+        size_t first_counter;
     };
     void begin_part(int step, int upload);
     bool depends(const Part& part, const std::vector<char>& changed) const;

@@ -53,7 +53,7 @@ enum class StepFusion {
     kNormed,    // a product that normalises its only row first
     kPaired,    // a product of one row that makes another one of its input, too, as a factor
     kRepeated,  // repeats channels of its second and third input itself
-    kRotated    // makes the RotaryEmbed of its second input itself
+    kRotated    // makes the RotaryEmbeds of its first and second input itself
 };
 
 class VulkanLayer;
@@ -70,9 +70,11 @@ struct Fused {
     const RowNorm* norm = nullptr;  // kNormed: of the first input
     // kPaired: the product that `f` is applied to, as which the output is a factor of it.
     const VulkanLayer* pair = nullptr;
-    // kRotated: its layer, cosines and sines.
-    const Layer* rotary = nullptr;
-    Value angles[2];
+    // kRotated: of the first and the second input.
+    struct Rotary {
+        const Layer* layer = nullptr;
+        Value cosines, sines;
+    } rotaries[2];
 };
 
 // Made once a layer, after its weights were loaded; const from then on, as several threads compile
