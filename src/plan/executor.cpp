@@ -144,7 +144,7 @@ int Executor::run_for(const std::vector<int>& wanted) {
             *plan, i, segment->step(i), left, plan->order()[i], segment->memory.get()};
         const int r = segment->region_of(i);
         QUOLL_RETURN_IF_ERROR(r < 0 ? run_step(step)
-                                    : run_in_region(step, segment->regions[r], &on_host[r]));
+                                    : run_in_region(step, *segment, &on_host[r]));
     }
     return kOk;
 }
@@ -152,15 +152,15 @@ int Executor::run_for(const std::vector<int>& wanted) {
 // ---------------------------------------------------------------- regions of back ends
 
 // The first step's turn is that of all of them. on_host: whether the host runs them instead.
-int Executor::run_in_region(const Step& step, const PlannedRegion& region, char* on_host) {
+int Executor::run_in_region(const Step& step, const PlanSegment& segment, char* on_host) {
+    const PlannedRegion& region = segment.regions[segment.region_of(step.at)];
     const Layer& layer = *graph_->layers[step.layer];
     if (step.at == region.steps[0]) QUOLL_RETURN_IF_ERROR(run_region(layer, region, on_host));
     if (*on_host) return run_step(step);
     has_run[step.layer] = 1;
-    for (size_t i = 0; i < layer.bottoms.size(); i++) {
-        Mat& blob = blobs[layer.bottoms[i]];  // dims 0: one that never leaves the region
-        if (opt.lightmode && blob.dims != 0 && is_read_no_more(step, i)) blob.release();
-    }
+    if (segment.is_inner[step.at - segment.first]) return kOk;
+    for (size_t i = 0; i < layer.bottoms.size(); i++)
+        if (opt.lightmode && is_read_no_more(step, i)) blobs[layer.bottoms[i]].release();
     return kOk;
 }
 

@@ -156,16 +156,17 @@ double difference(const Mat& a, const Mat& b) {
     return a.logical_shape() == b.logical_shape() && range > 0 ? most / range : INFINITY;
 }
 
-void decode(bool half, int prompt = kPrompt) {
+void decode(bool half, int prompt = kPrompt, int slice_us = 0, int steps = kSteps) {
     if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
     Net cpu, gpu;
+    gpu.opt.vulkan_slice_us = slice_us;
     ASSERT_EQ(0, load(&cpu, false, half));
     ASSERT_EQ(0, load(&gpu, true, half));
     CountingStaging staging(gpu.vulkan_device());
     std::vector<Mat> kept;
     std::vector<VkMat> kept_gpu;
     int past = 0, moves = 0;
-    for (int i = 0; i <= kSteps; i++) {
+    for (int i = 0; i <= steps; i++) {
         const VkBufferMemory* const before = i ? kept_gpu[0].data : nullptr;
         const Step step(past, i == 0 ? prompt : 1);
         Mat want, got;
@@ -188,6 +189,7 @@ TEST(VulkanCaches, stay_on_the_device) { decode(false); }
 TEST(VulkanCaches, stay_on_the_device_f16) { decode(true); }
 // Of which several groups have some each.
 TEST(VulkanCaches, many_keys) { decode(true, 250); }
+TEST(VulkanCaches, in_slices) { decode(true, 250, 20, 12); }
 
 // Two continuations of the same tokens: the second may not find what the first has added.
 void branch(bool half) {
