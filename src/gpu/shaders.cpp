@@ -6,16 +6,18 @@ namespace {
 
 // Most words of SPIR-V are small numbers: seven bits of them a byte, the lowest first, and the
 // highest bit where more follow, take half the room. The compiler packs.
+template <size_t N>
+constexpr size_t count_bytes(const uint32_t (&words)[N]) {
+    size_t bytes = 0;
+    for (uint32_t word : words)
+        for (bytes++; word >= 128; word >>= 7) bytes++;
+    return bytes;
+}
+
 template <const auto& kWords>
 struct Packed {
-    static constexpr size_t count_bytes() {
-        size_t bytes = 0;
-        for (uint32_t word : kWords)
-            for (bytes++; word >= 128; word >>= 7) bytes++;
-        return bytes;
-    }
     struct Bytes {
-        unsigned char values[count_bytes()];
+        unsigned char values[count_bytes(kWords)];
     };
     static constexpr Bytes pack() {
         Bytes made = {};
