@@ -82,8 +82,7 @@ Places places_of(const VkMat& m) {
 }
 
 // Of blobs of the sizes of `m`: as few copies as gaps let it be.
-void add(const Places& x, const Places& y, const VkMat& m,
-         std::vector<CommandList::Copy>* copies) {
+void add(const Places& x, const Places& y, const VkMat& m, std::vector<CommandList::Copy>* copies) {
     const size_t channel = (size_t)m.w * m.h * m.d * m.elemsize, item = channel * m.c;
     const bool whole = m.c == 1 || (x.channel_step == channel && y.channel_step == channel);
     const bool joined = whole && (m.n == 1 || (x.item_step == item && y.item_step == item));

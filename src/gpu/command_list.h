@@ -95,7 +95,8 @@ private:
     GpuDevice::Commands own_;  // of which the first used_ are recorded
     size_t used_ = 0;
     bool is_open_ = false;  // the last of them
-    std::vector<VkBuffer> touched_;  // by copies since its last barrier, behind which is nothing else
+    // By copies since its last barrier, behind which is nothing else.
+    std::vector<VkBuffer> touched_;
     std::vector<VkCommandBuffer> order_;
     bool submitted_ = false;
     GpuDevice::Queue* queue_ = nullptr;  // that it runs on; null: nothing to wait for

@@ -125,7 +125,7 @@ private:
     mutable std::condition_variable landed_;
     mutable int in_flight_ = 0, highest_in_flight_ = 0;
     mutable uint64_t submissions_ = 0;
-    mutable std::vector<VkFence> fences_;      // idle; with flight_
+    mutable std::vector<VkFence> fences_;     // idle; with flight_
     mutable std::vector<Commands> commands_;  // likewise
     mutable std::atomic<bool> lost_{false};
     std::unique_ptr<PipelineStore> pipelines_;

@@ -147,8 +147,8 @@ void Program::place_blocks(size_t alignment) {
     }
     std::vector<MemoryRequest> requests;
     for (const Block& block : blocks_)
-        requests.push_back(
-            {block.first < 0 || block.given >= 0 ? 0 : block.bytes, std::max(block.first, 0), std::max(block.last, 0)});
+        requests.push_back({block.first < 0 || block.given >= 0 ? 0 : block.bytes,
+                            std::max(block.first, 0), std::max(block.last, 0)});
     const MemoryPlan plan = plan_memory(requests, alignment);
     arena_bytes = plan.bytes;
     for (size_t i = 0; i < blocks_.size(); i++) blocks_[i].offset = plan.offsets[i];

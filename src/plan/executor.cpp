@@ -143,8 +143,7 @@ int Executor::run_for(const std::vector<int>& wanted) {
         const Step step = {
             *plan, i, segment->step(i), left, plan->order()[i], segment->memory.get()};
         const int r = segment->region_of(i);
-        QUOLL_RETURN_IF_ERROR(r < 0 ? run_step(step)
-                                    : run_in_region(step, *segment, &on_host[r]));
+        QUOLL_RETURN_IF_ERROR(r < 0 ? run_step(step) : run_in_region(step, *segment, &on_host[r]));
     }
     return kOk;
 }

@@ -38,9 +38,9 @@ std::string shared_head(const std::string& name, bool rotates) {
     return "Reshape r" + name + " 1 1 " + name + " r" + name + " 0=16 1=1 2=-1\nPermute h" + name +
            " 1 1 r" + name + " h" + name + " 0=2\n" +
            (rotates ? rotated("h" + name, "g" + name) : "") + "ExpandDims e" + name + " 1 1 " +
-           (rotates ? "g" : "h") + name + " e" + name + " -23303=1,1\nTile t" + name + " 1 1 e" + name + " t" + name +
-           " -23302=4,1,2,1,1\nReshape p" + name + " 1 1 t" + name + " p" + name +
-           " 0=16 1=-1 2=2\n";
+           (rotates ? "g" : "h") + name + " e" + name + " -23303=1,1\nTile t" + name + " 1 1 e" +
+           name + " t" + name + " -23302=4,1,2,1,1\nReshape p" + name + " 1 1 t" + name + " p" +
+           name + " 0=16 1=-1 2=2\n";
 }
 
 // Blocks as pnnx writes them for ncnn: attention with a cache behind three products, a fourth one,
@@ -178,8 +178,7 @@ void decode(bool half, int prompt = kPrompt, int slice_us = 0, int steps = kStep
         EXPECT_EQ(past, kept_gpu[0].h);
         moves += kept_gpu[0].data != before;
         // The rows, the mask, the angles, the answer.
-        const size_t values =
-            2 * step.in.total() + step.mask.total() + 2 * step.cosines.total();
+        const size_t values = 2 * step.in.total() + step.mask.total() + 2 * step.cosines.total();
         EXPECT_LE(staging.bytes, values * sizeof(float)) << "step " << i;
     }
     EXPECT_LE(moves, 2);  // rows are added where they are
@@ -230,10 +229,10 @@ void branch(bool half) {
     ASSERT_EQ(before.h, rows.h);
     ASSERT_EQ(2, rows.c);
     for (int q = 0; q < rows.c; q++)
-        EXPECT_LT(difference(rows.channel(q), branches[1].kept[0].channel_range(q, 1)
-                                                  .channel(0)
-                                                  .row_range(0, before.h)),
-                  half ? 5e-3 : 1e-5);
+        EXPECT_LT(
+            difference(rows.channel(q),
+                       branches[1].kept[0].channel_range(q, 1).channel(0).row_range(0, before.h)),
+            half ? 5e-3 : 1e-5);
 }
 
 TEST(VulkanCaches, branch) { branch(false); }

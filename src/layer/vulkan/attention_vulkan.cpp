@@ -272,8 +272,14 @@ private:
         const Value *mask = layer_.attn_mask ? &in[3] : nullptr, *k = &out[1], *v = &out[2];
         const int heads = in[0].shape.c, keys = k->shape.h;
         const bool own_masks = mask && mask->shape.dims == 3 && mask->shape.c > 1;
-        Words push = {keys, k->shape.w, v->shape.w, heads / k->shape.c, in[0].first, out[0].first,
-                      mask ? mask->first : 0, own_masks ? keys : 0};
+        Words push = {keys,
+                      k->shape.w,
+                      v->shape.w,
+                      heads / k->shape.c,
+                      in[0].first,
+                      out[0].first,
+                      mask ? mask->first : 0,
+                      own_masks ? keys : 0};
         for (const Value* all : {k, v}) {
             const Value& now = in[all == k ? 1 : 2];
             const Words cache = {all->first, all->shape.w, all->strides().c,
@@ -287,7 +293,8 @@ private:
         const int each = std::max(kKeysOfGroup, (keys + kMostParts - 1) / kMostParts);
         const int span = keys > kFewKeys ? each : keys, groups = (keys + span - 1) / span;
         push.push_back(span);
-        const int parts = r.make_block((size_t)heads * kMostParts * (v->shape.w + 4) * sizeof(float));
+        const int parts =
+            r.make_block((size_t)heads * kMostParts * (v->shape.w + 4) * sizeof(float));
         r.dispatch(Shader::attention_step, {mask != nullptr, kRowThreads},
                    {r.read(in[0]), r.write(*k), r.write(*v), r.read(mask ? *mask : in[0]),
                     r.write(out[0]), r.read(in[1]), r.read(in[2]), r.read(rotary.cosines),

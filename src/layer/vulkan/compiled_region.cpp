@@ -49,8 +49,8 @@ int VulkanRegion::finish(const Region& region, const std::vector<std::vector<Sha
         }
     }
     for (const GivenCache& cache : compiler.caches())
-        caches_.push_back({cache.past < 0 ? -1 : uploads[cache.past], downloads[cache.all],
-                           cache.channel_step});
+        caches_.push_back(
+            {cache.past < 0 ? -1 : uploads[cache.past], downloads[cache.all], cache.channel_step});
     for (const RegionStep& step : region.steps) layers_.push_back(step.layer);
     QUOLL_RETURN_IF_ERROR(program_.finish(*device_, opt.num_threads));
     if (opt.vulkan_slice_us > 0) QUOLL_RETURN_IF_ERROR(divide(opt));
@@ -251,7 +251,8 @@ struct VulkanRegion::Recording {
 
 // The rows of `past` and some more in its own block, where it has room and nobody has put anything
 // there: these are reserved.
-static bool reserve_rows(const VkMat& past, const VkAllocator* own, int rows, uint32_t channel_step) {
+static bool reserve_rows(const VkMat& past, const VkAllocator* own, int rows,
+                         uint32_t channel_step) {
     const bool whole = past.allocator == own && past.refcount && past.offset == 0 && past.n == 1 &&
                        past.cstep == channel_step && (size_t)past.w * rows <= channel_step;
     int before = past.h;

@@ -107,8 +107,8 @@ struct RotaryPairs {
     RotaryPairs(const Layer& rotary, const Shape& x, const Shape& cosines);
     int pair, partner, second;
 };
-// Records a RotaryEmbed of in[0] by in[1] and in[2] into the rows of `to` from row `first` on, where
-// `to` has more channels each several times.
+// Records a RotaryEmbed of in[0] by in[1] and in[2] into the rows of `to` from row `first` on,
+// where `to` has more channels each several times.
 void record_rotary(Recorder& r, const Layer& rotary, const Values& in, const Value& to,
                    uint32_t first);
 

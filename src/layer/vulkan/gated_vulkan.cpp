@@ -68,11 +68,11 @@ void record_rotary(Recorder& r, const Layer& rotary, const Values& in, const Val
     const uint32_t half = (uint32_t)s.w / 2, angles = (uint32_t)in[1].shape.w;
     const RotaryPairs pairs(rotary, s, in[1].shape);
     const uint32_t count = half * s.h * s.c, times = (uint32_t)(to.shape.c / s.c);
-    r.dispatch_linear(Shader::rotary, {},
-                      {r.read(in[0]), r.read(in[1]), r.read(in[2]), r.write(to)},
-                      {count, half, s.h, pairs.pair, pairs.partner, pairs.second, angles, in[0].first, in[1].first, in[2].first, to.first + first * s.w, times,
-                       to.strides().c},
-                      count);
+    r.dispatch_linear(
+        Shader::rotary, {}, {r.read(in[0]), r.read(in[1]), r.read(in[2]), r.write(to)},
+        {count, half, s.h, pairs.pair, pairs.partner, pairs.second, angles, in[0].first,
+         in[1].first, in[2].first, to.first + first * s.w, times, to.strides().c},
+        count);
 }
 
 int make_gated_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {

@@ -109,11 +109,12 @@ private:
         const std::vector<float> added = values_of(more);
         values->insert(values->end(), added.begin(), added.end());
     }
-    // Invocations that share a sum of so many words: one word each, as far as all groups run at once.
+    // Invocations that share a sum of so many words: one word each, as far as all groups run at
+    // once.
     static int lanes_for(const Recorder& r, int words, uint32_t groups, int matrices) {
-        const uint32_t most = std::min<uint32_t>(
-            {256, r.device().limits().maxComputeWorkGroupInvocations,
-             r.device().limits().maxComputeWorkGroupSize[0]});
+        const uint32_t most =
+            std::min<uint32_t>({256, r.device().limits().maxComputeWorkGroupInvocations,
+                                r.device().limits().maxComputeWorkGroupSize[0]});
         const uint32_t known = r.device().features().processors;
         const uint32_t at_once = (known ? known : kProcessors) * kResident;
         uint32_t lanes = 64;

@@ -19,8 +19,8 @@ Shapes shapes_at(const Region& region, const std::vector<int>& values) {
     return shapes;
 }
 
-// Rows of caches are rounded up to multiples of at least so many, so that lengths which are compiled
-// one after the other mostly have the same; kMoreRows: that they have room for at least.
+// Rows of caches are rounded up to multiples of at least so many, so that lengths which are
+// compiled one after the other mostly have the same; kMoreRows: that they have room for at least.
 const uint32_t kLeastRoom = 128, kMoreRows = 32;
 
 // One pixel: its channels lie as those of a planar blob do.
@@ -69,8 +69,8 @@ int RegionCompiler::compile() {
 void RegionCompiler::begin_part(int step, int upload) {
     recorder_.set_step(step);
     Program& program = recorder_.program();
-    parts_.push_back({step, upload, program.dispatches.size(), program.block_count(),
-                      program.counter_bytes});
+    parts_.push_back(
+        {step, upload, program.dispatches.size(), program.block_count(), program.counter_bytes});
 }
 
 bool RegionCompiler::depends(const Part& part, const std::vector<char>& changed) const {

@@ -77,8 +77,8 @@ private:
     std::vector<Place> places_;
     std::vector<int> makers_;  // steps, -1 for uploads
     Values values_;
-    std::vector<Layouts> step_layouts_;  // that the inputs of a step are wanted in
-    std::map<int, Value> relaid_;        // copies in the other layout
+    std::vector<Layouts> step_layouts_;          // that the inputs of a step are wanted in
+    std::map<int, Value> relaid_;                // copies in the other layout
     std::map<int, size_t> uploads_, downloads_;  // by value
     std::vector<GivenCache> caches_;
     std::vector<Part> parts_;
