@@ -69,12 +69,12 @@ function(quoll_compile_shaders folder output)
         set(codes "")
         foreach(type f32 f16)
             if(NOT type IN_LIST types)
-                string(APPEND codes "{nullptr, 0, false}, ")
+                string(APPEND codes "{nullptr, 0, 0, false}, ")
                 continue()
             endif()
             string(TOUPPER ${type} TYPE)
             set(array kSpirv_${name}_${type})
-            string(APPEND codes "{${array}, sizeof(${array}), ${is_matrix}}, ")
+            string(APPEND codes "{PACKED_SPIRV(${array}), ${is_matrix}}, ")
             set(stored ${folder}/spirv/${name}_${type}.inc)
             if(matrix)
                 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source} ${common})
@@ -106,7 +106,10 @@ function(quoll_compile_shaders folder output)
     if(updates)
         add_custom_target(update_spirv ${updates} DEPENDS ${updated} VERBATIM)
     endif()
-    file(CONFIGURE OUTPUT ${output}/shaders.inc CONTENT "${includes}
+    # What glslang writes as constants, the compiler is to read.
+    file(CONFIGURE OUTPUT ${output}/shaders.inc CONTENT "#define const constexpr
+${includes}
+#undef const
 struct ShaderRow {
     const char* name;
     ShaderCode code[2];

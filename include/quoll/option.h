@@ -87,7 +87,7 @@ public:
     bool use_local_pool_allocator;
     // The keys and values that SDPA hands out for the next step have room for more rows, which that
     // step fills: it copies none of the earlier ones, and its output shares their memory. Without an
-    // allocator of the application only.
+    // allocator of the application only. On a device, VkMats that one step hands to the next.
     bool use_growing_cache;
 
     // ncnn's fields that change nothing here, so that its programs compile. Blobs on the device

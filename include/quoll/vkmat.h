@@ -162,10 +162,12 @@ private:
 };
 
 // Sizes, types and elempack as a Mat's; the elements of an item lie without gaps, in the order c,
-// d, h, w. Items of a batch begin on multiples of 4,096 bytes where elemsize was given, as a Mat's
-// do, else there are no gaps between them either. Copying shares the memory. A failed allocation
-// leaves it empty(); nothing throws. Nets take any elempack and make 1; an application's shaders
-// may keep what they like in theirs (elements of 3 bytes).
+// d, h, w, but that the caches which SDPA hands out have room for more rows behind each channel
+// (Option::use_growing_cache), as their cstep says. Items of a batch begin on multiples of 4,096
+// bytes where elemsize was given, as a Mat's do, else there are no gaps between them either.
+// Copying shares the memory. A failed allocation leaves it empty(); nothing throws. Nets take any
+// elempack and make 1; an application's shaders may keep what they like in theirs (elements of 3
+// bytes).
 class VkMat {
 public:
     VkMat();

@@ -29,39 +29,33 @@ void barrier(const DeviceFunctions& vk, VkCommandBuffer commands, VkPipelineStag
 CommandList::~CommandList() {
     reset();
     device_->give_back_fence(fence_);
-    if (pool_) device_->vk().DestroyCommandPool(device_->handle(), pool_, nullptr);
+    device_->give_back_commands(own_);
 }
 
 VkResult CommandList::create() {
-    if (pool_) return VK_SUCCESS;
-    const DeviceFunctions& vk = device_->vk();
-    VkResult result = VK_SUCCESS;
-    if (!fence_) result = device_->take_fence(&fence_);
-    VkCommandPoolCreateInfo pool = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
-    pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
-    pool.queueFamilyIndex = device_->queue_family();
-    if (result == VK_SUCCESS)
-        result = vk.CreateCommandPool(device_->handle(), &pool, nullptr, &pool_);
-    return result;
+    if (own_.pool) return VK_SUCCESS;
+    const VkResult result = fence_ ? VK_SUCCESS : device_->take_fence(&fence_);
+    return result == VK_SUCCESS ? device_->take_commands(&own_) : result;
 }
 
 VkResult CommandList::open() {
     if (is_open_) return VK_SUCCESS;
     const DeviceFunctions& vk = device_->vk();
     VkResult result = create();
-    if (result == VK_SUCCESS && used_ == own_.size()) {
+    if (result == VK_SUCCESS && used_ == own_.buffers.size()) {
         VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
-        allocate.commandPool = pool_, allocate.commandBufferCount = 1;
+        allocate.commandPool = own_.pool, allocate.commandBufferCount = 1;
         VkCommandBuffer made = VK_NULL_HANDLE;
         result = vk.AllocateCommandBuffers(device_->handle(), &allocate, &made);
-        if (result == VK_SUCCESS) own_.push_back(made);
+        if (result == VK_SUCCESS) own_.buffers.push_back(made);
     }
     VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-    if (result == VK_SUCCESS) result = vk.BeginCommandBuffer(own_[used_], &begin);
+    if (result == VK_SUCCESS) result = vk.BeginCommandBuffer(own_.buffers[used_], &begin);
     if (result != VK_SUCCESS) return result;
     is_open_ = true;
-    order_.push_back(own_[used_++]);
+    touched_.clear();
+    order_.push_back(own_.buffers[used_++]);
     return VK_SUCCESS;
 }
 
@@ -75,23 +69,59 @@ VkResult CommandList::close() {
     return vk.EndCommandBuffer(order_.back());
 }
 
-std::vector<CommandList::Copy> CommandList::copies(const VkMat& from, const VkMat& to) {
-    std::vector<Copy> items;
-    const bool gapless = from.nstep == to.nstep;
-    for (int b = 0; b < (gapless ? 1 : from.n); b++) {
-        const VkMat x = gapless ? from : from.batch(b), y = gapless ? to : to.batch(b);
-        items.push_back({buffer_of(*x.data), x.buffer_offset(), buffer_of(*y.data),
-                         y.buffer_offset(), x.bytes()});
-    }
-    return items;
+namespace {
+
+// Where channels and items of a blob lie: bytes.
+struct Places {
+    VkBuffer buffer;
+    size_t offset, channel_step, item_step;
+};
+
+Places places_of(const VkMat& m) {
+    return {buffer_of(*m.data), m.buffer_offset(), m.cstep * m.elemsize, m.nstep * m.elemsize};
+}
+
+// Of blobs of the sizes of `m`: as few copies as gaps let it be.
+void add(const Places& x, const Places& y, const VkMat& m, std::vector<CommandList::Copy>* copies) {
+    const size_t channel = (size_t)m.w * m.h * m.d * m.elemsize, item = channel * m.c;
+    const bool whole = m.c == 1 || (x.channel_step == channel && y.channel_step == channel);
+    const bool joined = whole && (m.n == 1 || (x.item_step == item && y.item_step == item));
+    const int items = joined ? 1 : m.n, channels = whole ? 1 : m.c;
+    const size_t bytes = joined ? item * m.n : whole ? item : channel;
+    for (int b = 0; b < items; b++)
+        for (int q = 0; q < channels; q++)
+            copies->push_back({x.buffer, x.offset + b * x.item_step + q * x.channel_step, y.buffer,
+                               y.offset + b * y.item_step + q * y.channel_step, bytes});
+}
+
+}  // namespace
+
+void CommandList::add_copies(const VkMat& from, const VkMat& to, std::vector<Copy>* copies) {
+    add(places_of(from), places_of(to), from, copies);
+}
+
+void CommandList::add_copies(const VkMat& from, VkBuffer to, size_t to_offset,
+                             std::vector<Copy>* copies) {
+    const size_t channel = (size_t)from.w * from.h * from.d * from.elemsize;
+    add(places_of(from), {to, to_offset, channel, channel * from.c}, from, copies);
 }
 
 int CommandList::copy(const std::vector<Copy>& copies) {
     const VkResult result = open();
     if (result != VK_SUCCESS) return device_->error("recording of copies", result);
     const DeviceFunctions& vk = device_->vk();
-    barrier(vk, order_.back(), kStages, kReads | kWrites);
+    const auto is_touched = [&](VkBuffer buffer) {
+        return std::find(touched_.begin(), touched_.end(), buffer) != touched_.end();
+    };
+    const bool depends = std::any_of(copies.begin(), copies.end(), [&](const Copy& c) {
+        return is_touched(c.from) || is_touched(c.to);
+    });
+    if (touched_.empty() || depends) {
+        barrier(vk, order_.back(), kStages, kReads | kWrites);
+        touched_.clear();
+    }
     for (const Copy& c : copies) {
+        touched_.push_back(c.from), touched_.push_back(c.to);
         const VkBufferCopy range = {c.from_offset, c.to_offset, c.bytes};
         vk.CmdCopyBuffer(order_.back(), c.from, c.to, 1, &range);
     }
@@ -144,6 +174,7 @@ int CommandList::dispatch(const Bound& bound, const std::vector<VkDescriptorBuff
     write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, write.pBufferInfo = buffers.data();
     if (!buffers.empty()) vk.UpdateDescriptorSets(device_->handle(), 1, &write, 0, nullptr);
     const VkCommandBuffer commands = order_.back();
+    touched_.clear();
     barrier(vk, commands, kStages, kReads | kWrites);
     vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, bound.pipeline);
     vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, bound.layout, 0, 1, &set, 0,

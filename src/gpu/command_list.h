@@ -34,8 +34,16 @@ public:
         VkBuffer to;
         size_t to_offset, bytes;
     };
-    // The items of VkMats of the same sizes, either of which may have gaps between them.
-    static std::vector<Copy> copies(const VkMat& from, const VkMat& to);
+    // Adds those of VkMats of the same sizes, either of which may have gaps between items or
+    // channels; or into a buffer, without gaps.
+    static void add_copies(const VkMat& from, const VkMat& to, std::vector<Copy>* copies);
+    static void add_copies(const VkMat& from, VkBuffer to, size_t to_offset,
+                           std::vector<Copy>* copies);
+    static std::vector<Copy> copies(const VkMat& from, const VkMat& to) {
+        std::vector<Copy> all;
+        add_copies(from, to, &all);
+        return all;
+    }
     // Behind all that was recorded before; among themselves in any order.
     int copy(const std::vector<Copy>& copies);
     // A shader of the application's, behind all that was recorded before.
@@ -83,11 +91,12 @@ private:
                  const void* push, size_t push_bytes, const uint32_t groups[3]);
 
     const std::shared_ptr<GpuDevice> device_;
-    VkCommandPool pool_ = VK_NULL_HANDLE;
     VkFence fence_ = VK_NULL_HANDLE;
-    std::vector<VkCommandBuffer> own_;  // of the pool; the first used_ are recorded
+    GpuDevice::Commands own_;  // of which the first used_ are recorded
     size_t used_ = 0;
     bool is_open_ = false;  // the last of them
+    // By copies since its last barrier, behind which is nothing else.
+    std::vector<VkBuffer> touched_;
     std::vector<VkCommandBuffer> order_;
     bool submitted_ = false;
     GpuDevice::Queue* queue_ = nullptr;  // that it runs on; null: nothing to wait for

@@ -77,6 +77,7 @@ GpuDevice::~GpuDevice() {
     if (device_ && vk_.DeviceWaitIdle) vk_.DeviceWaitIdle(device_);
     pipelines_.reset();
     for (VkFence fence : fences_) vk_.DestroyFence(device_, fence, nullptr);
+    for (const Commands& c : commands_) vk_.DestroyCommandPool(device_, c.pool, nullptr);
     if (device_ && vk_.DestroyDevice) vk_.DestroyDevice(device_, nullptr);
 }
 
@@ -96,6 +97,26 @@ VkResult GpuDevice::take_fence(VkFence* fence) const {
 void GpuDevice::give_back_fence(VkFence fence) const {
     std::lock_guard<std::mutex> lock(flight_);
     if (fence) fences_.push_back(fence);
+}
+
+VkResult GpuDevice::take_commands(Commands* commands) const {
+    {
+        std::lock_guard<std::mutex> lock(flight_);
+        if (!commands_.empty()) {
+            *commands = std::move(commands_.back());
+            commands_.pop_back();
+            return VK_SUCCESS;
+        }
+    }
+    VkCommandPoolCreateInfo info = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+    info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+    info.queueFamilyIndex = family_;
+    return vk_.CreateCommandPool(device_, &info, nullptr, &commands->pool);
+}
+
+void GpuDevice::give_back_commands(const Commands& commands) const {
+    std::lock_guard<std::mutex> lock(flight_);
+    if (commands.pool) commands_.push_back(commands);
 }
 
 VkResult GpuDevice::create_device(const InstanceFunctions& vk, VkPhysicalDevice physical,

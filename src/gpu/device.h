@@ -65,6 +65,14 @@ public:
     // and as long again to go.
     VkResult take_fence(VkFence* fence) const;
     void give_back_fence(VkFence fence) const;
+    // A pool whose command buffers may be recorded anew one by one, with those that it has. None of
+    // them runs when it comes back.
+    struct Commands {
+        VkCommandPool pool = VK_NULL_HANDLE;
+        std::vector<VkCommandBuffer> buffers;
+    };
+    VkResult take_commands(Commands* commands) const;
+    void give_back_commands(const Commands& commands) const;
     // The two halves of run(): what was submitted is to be waited for, once, by finish().
     struct Queue;
     int begin(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most,
@@ -117,7 +125,8 @@ private:
     mutable std::condition_variable landed_;
     mutable int in_flight_ = 0, highest_in_flight_ = 0;
     mutable uint64_t submissions_ = 0;
-    mutable std::vector<VkFence> fences_;  // idle; with flight_
+    mutable std::vector<VkFence> fences_;     // idle; with flight_
+    mutable std::vector<Commands> commands_;  // likewise
     mutable std::atomic<bool> lost_{false};
     std::unique_ptr<PipelineStore> pipelines_;
     std::unique_ptr<TuningTable> tuning_;

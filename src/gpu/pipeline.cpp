@@ -53,12 +53,10 @@ VkResult PipelineStore::create(const PipelineKey& key, VkPipeline* pipeline) con
     const ShaderCode code = shader_code(key.shader, key.storage);
     if (!code.words) return VK_ERROR_FEATURE_NOT_PRESENT;
     VkShaderModuleCreateInfo words = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
-    words.codeSize = code.bytes, words.pCode = code.words;
-    std::vector<uint32_t> moved;
-    if (key.first_group != std::array<uint32_t, 3>()) {
-        moved = with_first_group(code.words, code.bytes / 4, key.first_group);
-        words.codeSize = moved.size() * 4, words.pCode = moved.data();
-    }
+    std::vector<uint32_t> spirv = code.spirv();
+    if (key.first_group != std::array<uint32_t, 3>())
+        spirv = with_first_group(spirv.data(), spirv.size(), key.first_group);
+    words.codeSize = spirv.size() * 4, words.pCode = spirv.data();
     VkShaderModule module;
     VkResult result = vk.CreateShaderModule(device_.handle(), &words, nullptr, &module);
     if (result != VK_SUCCESS) return result;

@@ -13,7 +13,7 @@
 
 namespace quoll {
 
-const int kMostBindings = 8;
+const int kMostBindings = 11;
 // What every device has at least; one range for all pipelines.
 const int kPushBytes = 128;
 

@@ -52,7 +52,7 @@ uint64_t hash_of_shaders() {
         for (Storage storage : {Storage::f32, Storage::f16}) {
             const ShaderCode code = shader_code((Shader)i, storage);
             h = hash(h, &code.bytes, sizeof(code.bytes));
-            if (code.words) h = hash(h, code.words, code.bytes);
+            if (code.words) h = hash(h, code.packed, code.bytes);
         }
     }
     return h;

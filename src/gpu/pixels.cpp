@@ -215,11 +215,11 @@ static int record_to(CommandList& list, const VulkanDevice& vkdev, const VkMat& 
     list.keep(std::make_shared<VkMat>(table));
     list.keep(std::make_shared<VkMat>(src));
     const size_t count = words_of(bytes);
-    std::vector<uint32_t> push = {(uint32_t)count,          (uint32_t)(src.offset / src.elemsize),
-                                  (uint32_t)c.target_w,     (uint32_t)bytes,
-                                  (uint32_t)c.plan.out,     (uint32_t)c.w - 1,
-                                  (uint32_t)c.h - 1,        (uint32_t)c.w,
-                                  (uint32_t)(src.w * src.h)};
+    std::vector<uint32_t> push = {(uint32_t)count,      (uint32_t)(src.offset / src.elemsize),
+                                  (uint32_t)c.target_w, (uint32_t)bytes,
+                                  (uint32_t)c.plan.out, (uint32_t)c.w - 1,
+                                  (uint32_t)c.h - 1,    (uint32_t)c.w,
+                                  (uint32_t)src.cstep};
     c.push_formats(c.plan.in, steps, &push);
     const int height = c.target_h;
     list.then([made, pixels, stride, row, height]() mutable {

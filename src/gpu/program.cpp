@@ -18,8 +18,14 @@ bool lanes_disjoint(const Binding& a, const Binding& b) {
     return a.lane_last <= b.lane_first || b.lane_last <= a.lane_first;
 }
 
-// Of two bindings of the arena, whose offsets are those in it.
+bool is_shared(const Binding& b) {
+    return b.where == Binding::kBlock || b.where == Binding::kGiven;
+}
+
+// Of two bindings of the arena, whose offsets are those in it, or of buffers that a run brings.
 bool overlap(const Binding& a, const Binding& b) {
+    if (a.where != b.where) return false;
+    if (a.where == Binding::kGiven) return a.block == b.block;
     if (a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset) return false;
     return !lanes_disjoint(a, b);
 }
@@ -27,7 +33,7 @@ bool overlap(const Binding& a, const Binding& b) {
 // Does a dispatch touch what one since the last barrier has written, or write what one has read?
 bool conflicts(const Dispatch& dispatch, const std::vector<Binding>& since) {
     for (const Binding& now : dispatch.bindings) {
-        if (now.where != Binding::kBlock) continue;
+        if (!is_shared(now)) continue;
         for (const Binding& before : since)
             if ((now.written || before.written) && overlap(now, before)) return true;
     }
@@ -39,7 +45,13 @@ bool conflicts(const Dispatch& dispatch, const std::vector<Binding>& since) {
 int Program::add_block(size_t bytes) {
     const bool again = next_block_ >= 0 && next_block_ < block_count();
     if (again && bytes <= blocks_[next_block_].bytes) return next_block_++;
-    blocks_.push_back({bytes, 0, -1, -1});
+    blocks_.push_back({bytes, 0, -1, -1, -1});
+    return (int)blocks_.size() - 1;
+}
+
+int Program::add_given(size_t bytes) {
+    blocks_.push_back({bytes, 0, -1, -1, (int)given.size()});
+    given.push_back(bytes);
     return (int)blocks_.size() - 1;
 }
 
@@ -83,6 +95,7 @@ static bool same_but_size(const Dispatch& a, const Dispatch& b) {
 
 bool Program::end_again(size_t first, size_t end, size_t size, size_t sizes) {
     next_block_ = -1;
+    counter_bytes = std::max(counter_bytes, all_counters_);
     const size_t again = dispatches.size() - (end - first);
     if (again < end) return false;
     for (size_t i = 0; i < end - first; i++) {
@@ -134,14 +147,21 @@ void Program::place_blocks(size_t alignment) {
     }
     std::vector<MemoryRequest> requests;
     for (const Block& block : blocks_)
-        requests.push_back(
-            {block.first < 0 ? 0 : block.bytes, std::max(block.first, 0), std::max(block.last, 0)});
+        requests.push_back({block.first < 0 || block.given >= 0 ? 0 : block.bytes,
+                            std::max(block.first, 0), std::max(block.last, 0)});
     const MemoryPlan plan = plan_memory(requests, alignment);
     arena_bytes = plan.bytes;
     for (size_t i = 0; i < blocks_.size(); i++) blocks_[i].offset = plan.offsets[i];
-    for (Dispatch& dispatch : dispatches)
-        for (Binding& binding : dispatch.bindings)
-            if (binding.where == Binding::kBlock) binding.offset += blocks_[binding.block].offset;
+    for (Dispatch& dispatch : dispatches) {
+        for (Binding& binding : dispatch.bindings) {
+            if (binding.where != Binding::kBlock) continue;
+            const Block& block = blocks_[binding.block];
+            if (block.given >= 0)
+                binding.where = Binding::kGiven, binding.block = block.given;
+            else
+                binding.offset += block.offset;
+        }
+    }
 }
 
 void Program::find_barriers() {
@@ -150,7 +170,7 @@ void Program::find_barriers() {
         dispatch.barrier_before = conflicts(dispatch, since);
         if (dispatch.barrier_before) since.clear();
         for (const Binding& binding : dispatch.bindings)
-            if (binding.where == Binding::kBlock) since.push_back(binding);
+            if (is_shared(binding)) since.push_back(binding);
     }
 }
 

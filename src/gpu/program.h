@@ -3,6 +3,7 @@
 #define QUOLL_GPU_PROGRAM_H
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/pipeline.h"
@@ -15,9 +16,10 @@ const uint32_t kMostMovedParts = 16;
 
 // A range of a buffer that a dispatch sees as one storage buffer.
 struct Binding {
-    enum Where { kBlock, kUpload, kDownload, kFixed, kCounters, kFaults };
+    // kGiven: a buffer that each run brings.
+    enum Where { kBlock, kUpload, kDownload, kFixed, kCounters, kFaults, kGiven };
     Where where = kFixed;
-    int block = -1;                    // kBlock: of the program
+    int block = -1;                    // kBlock: of the program; kGiven: of those buffers
     VkBuffer buffer = VK_NULL_HANDLE;  // kFixed: weights, constants
     size_t offset = 0, bytes = 0;
     bool written = false;
@@ -63,6 +65,8 @@ class Program {
 public:
     // A block of the arena, alive from the first level that touches it to the last one.
     int add_block(size_t bytes);
+    // A block that is no part of the arena, but a buffer that each run brings (Replay::give).
+    int add_given(size_t bytes);
     size_t block_bytes(int block) const { return blocks_[block].bytes; }
     // Places in the staging buffers; multiples of the device's alignment.
     size_t add_upload(size_t bytes, size_t alignment);
@@ -75,9 +79,13 @@ public:
     void add(const Dispatch& dispatch) { dispatches.push_back(dispatch); }
     // The same code on the same blocks may serve for several sizes of a run: what has been recorded
     // for the largest, dispatches [first, end), is recorded once more for another between the two
-    // functions. Blocks from first_block on come again. False: more than pushed words and groups
-    // has changed.
-    void begin_again(int first_block) { next_block_ = first_block; }
+    // functions. Blocks from first_block on come again, and counters from first_counter on. False:
+    // more than pushed words and groups has changed.
+    void begin_again(int first_block, size_t first_counter) {
+        next_block_ = first_block;
+        std::swap(counter_bytes, first_counter);
+        all_counters_ = first_counter;
+    }
     bool end_again(size_t first, size_t end, size_t size, size_t sizes);
     int block_count() const { return (int)blocks_.size(); }
     // Orders the dispatches by level, places the blocks, finds the barriers and makes the
@@ -97,6 +105,7 @@ public:
     };
     std::vector<Fault> faults;
     std::vector<Choice> choices;
+    std::vector<size_t> given;  // bytes of the buffers that a run brings
     size_t arena_bytes = 0, upload_bytes = 0, download_bytes = 0, counter_bytes = 0,
            fault_bytes = 0;
 
@@ -104,6 +113,7 @@ private:
     struct Block {
         size_t bytes, offset;
         int first, last;  // levels of the dispatches that touch it
+        int given = -1;   // index of the buffer that a run brings; -1: in the arena
     };
     void order_by_level();
     void place_blocks(size_t alignment);
@@ -112,6 +122,7 @@ private:
 
     std::vector<Block> blocks_;
     int next_block_ = -1;  // that comes again; -1: none
+    size_t all_counters_ = 0;
 };
 
 }  // namespace quoll

@@ -70,6 +70,11 @@ int VkCompute::record_convert(const VkMat& src, VkMat& dst, int elempack, DType 
                    dtype_name(dtype));
         return noted(kError);
     }
+    if (src.cstep != (size_t)src.w * src.h * src.d) {
+        VkMat gapless;
+        const int status = record_clone(src, gapless, opt);
+        return status ? status : record_convert(gapless, dst, elempack, dtype, opt);
+    }
     const VkMat made = repacked(src, elempack, dtype, or_own(opt.blob_vkallocator, *vkdev, false));
     if (made.empty()) return noted(kOutOfMemory);
     const int status = record(*list_, src, made);

@@ -23,17 +23,24 @@ void shader_barrier(const DeviceFunctions& vk, VkCommandBuffer commands) {
                    VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
 }
 
+bool is_given(const Dispatch& dispatch) {
+    return std::any_of(dispatch.bindings.begin(), dispatch.bindings.end(),
+                       [](const Binding& b) { return b.where == Binding::kGiven; });
+}
+
 }  // namespace
 
 std::unique_ptr<Replay> Replay::create(const GpuDevice& device, const Program& program, bool timed,
                                        MemoryUse staging) {
     std::unique_ptr<Replay> replay(new Replay(device, staging != MemoryUse::kDevice));
-    if (!replay->allocate(program, staging)) return nullptr;
+    if (!replay->allocate(program, timed, staging)) return nullptr;
     VkResult result = replay->create_objects(program, timed);
     if (result == VK_SUCCESS) result = replay->create_sets(program);
     if (result == VK_SUCCESS) result = replay->allocate_commands(program, &replay->commands_);
     if (result == VK_SUCCESS && !timed) result = replay->record_fixed(program);
-    if (result == VK_SUCCESS) result = replay->record(program);
+    const bool waits = replay->given_.size() < program.given.size();
+    if (waits) replay->size_ = (size_t)-1;
+    if (result == VK_SUCCESS && !waits) result = replay->record(program);
     if (result == VK_SUCCESS) return replay;
     device.error("recording", result);
     return nullptr;
@@ -47,7 +54,7 @@ Replay::~Replay() {
     if (pool_) vk.DestroyCommandPool(device_.handle(), pool_, nullptr);
 }
 
-bool Replay::allocate(const Program& program, MemoryUse staging) {
+bool Replay::allocate(const Program& program, bool timed, MemoryUse staging) {
     const bool on_device = staging == MemoryUse::kDevice;
     const MemoryUse in = on_device ? staging : MemoryUse::kUpload;
     const MemoryUse out = on_device ? staging : MemoryUse::kDownload;
@@ -59,6 +66,12 @@ bool Replay::allocate(const Program& program, MemoryUse staging) {
         faults_ = GpuBuffer::create(device_, MemoryUse::kDownload, program.fault_bytes);
         if (!faults_) return false;
         memset(faults_->mapped(), 0, program.fault_bytes);
+    }
+    if (timed && !program.given.empty()) {
+        const size_t most = *std::max_element(program.given.begin(), program.given.end());
+        timed_given_ = GpuBuffer::create(device_, MemoryUse::kDevice, most);
+        if (!timed_given_) return false;
+        given_.assign(program.given.size(), {timed_given_->handle(), 0, 0});
     }
     const std::vector<uint32_t> zeros((program.counter_bytes + 3) / 4);
     return zeros.empty() || zeros_.add_words(zeros, &counters_) == kOk;
@@ -99,8 +112,17 @@ VkResult Replay::create_sets(const Program& program) {
     sets_.resize(count);
     result = vk.AllocateDescriptorSets(device_.handle(), &sets, sets_.data());
     for (size_t i = 0; i < count && result == VK_SUCCESS; i++)
-        write_set(program.dispatches[i], sets_[i]);
+        if (!is_given(program.dispatches[i]) || !given_.empty())
+            write_set(program.dispatches[i], sets_[i]);
     return result;
+}
+
+void Replay::give(const Program& program, const std::vector<Given>& given) {
+    if (given_ == given) return;
+    given_ = given;
+    size_ = prepared_size_ = (size_t)-1;
+    for (size_t i = 0; i < program.dispatches.size(); i++)
+        if (is_given(program.dispatches[i])) write_set(program.dispatches[i], sets_[i]);
 }
 
 void Replay::write_set(const Dispatch& dispatch, VkDescriptorSet set) const {
@@ -110,7 +132,10 @@ void Replay::write_set(const Dispatch& dispatch, VkDescriptorSet set) const {
         const VkBuffer handles[] = {
             arena_->handle(), upload_->handle(), download_->handle(),
             b.buffer,         counters_.buffer,  faults_ ? faults_->handle() : VK_NULL_HANDLE};
-        buffers[i] = {handles[b.where], b.offset, b.bytes};
+        if (b.where == Binding::kGiven)
+            buffers[i] = {given_[b.block].buffer, given_[b.block].offset + b.offset, b.bytes};
+        else
+            buffers[i] = {handles[b.where], b.offset, b.bytes};
     }
     VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
     write.dstSet = set, write.descriptorCount = (uint32_t)dispatch.bindings.size();
@@ -128,8 +153,10 @@ VkResult Replay::allocate_commands(const Program& program, std::vector<VkCommand
 
 VkResult Replay::record_fixed(const Program& program) {
     const std::vector<Dispatch>& all = program.dispatches;
-    const auto varies = [](const Dispatch& d) { return !d.by_size.empty(); };
-    auto first = std::find_if(all.begin(), all.end(), varies);
+    const auto varies = [](const Dispatch& d) { return !d.by_size.empty() || is_given(d); };
+    const bool sized =
+        std::any_of(all.begin(), all.end(), [](const Dispatch& d) { return !d.by_size.empty(); });
+    auto first = sized ? std::find_if(all.begin(), all.end(), varies) : all.end();
     while (first != all.end()) {
         const auto begin = std::find_if_not(first, all.end(), varies);
         first = std::find_if(begin, all.end(), varies);

@@ -27,6 +27,18 @@ public:
     unsigned char* faults() const { return faults_ ? faults_->mapped() : nullptr; }
     VkBuffer upload_buffer() const { return upload_->handle(); }
     VkBuffer download_buffer() const { return download_->handle(); }
+    // A buffer that a run brings (Program::given): `id` tells it from others of the same handle.
+    struct Given {
+        VkBuffer buffer;
+        size_t offset;
+        uint64_t id;
+        bool operator==(const Given& other) const {
+            return id == other.id && offset == other.offset;
+        }
+    };
+    // Those of the runs from now on, before set_size(); it does not run now.
+    void give(const Program& program, const std::vector<Given>& given);
+    bool has(const std::vector<Given>& given) const { return given_ == given; }
     // One for each submission.
     const std::vector<VkCommandBuffer>& commands() const { return commands_; }
     // Records it anew for another size of the run (Dispatch::by_size); it does not run now. 0, or a
@@ -46,7 +58,7 @@ private:
         : device_(device), zeros_(device, 0), narrowed_(narrowed) {}
     Replay(const Replay&) = delete;
     Replay& operator=(const Replay&) = delete;
-    bool allocate(const Program& program, MemoryUse staging);
+    bool allocate(const Program& program, bool timed, MemoryUse staging);
     VkResult create_objects(const Program& program, bool timed);
     VkResult create_sets(const Program& program);
     void write_set(const Dispatch& dispatch, VkDescriptorSet set) const;
@@ -59,7 +71,7 @@ private:
                          VkDescriptorSet set) const;
 
     const GpuDevice& device_;
-    std::unique_ptr<GpuBuffer> arena_, upload_, download_, faults_;
+    std::unique_ptr<GpuBuffer> arena_, upload_, download_, faults_, timed_given_;
     WeightStore zeros_;  // the counters
     Binding counters_;
     VkCommandPool pool_ = VK_NULL_HANDLE;
@@ -68,7 +80,7 @@ private:
     VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
     VkQueryPool queries_ = VK_NULL_HANDLE;
     uint32_t query_count_ = 0;
-    size_t size_ = 0;
+    size_t size_ = 0;  // -1: nothing is recorded
     // What prepare_size() has recorded.
     std::vector<VkCommandBuffer> prepared_;
     size_t prepared_size_ = (size_t)-1;
@@ -80,6 +92,7 @@ private:
     std::vector<Fixed> fixed_;
     bool narrowed_;  // the host narrows what it uploads
     std::vector<VkDescriptorSet> sets_;
+    std::vector<Given> given_;
 };
 
 }  // namespace quoll

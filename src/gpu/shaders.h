@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <vector>
+
 namespace quoll {
 
 // What values of blobs and weights are stored as on the device.
@@ -24,9 +26,10 @@ const int kShaderCount = 0
     ;
 
 struct ShaderCode {
-    const uint32_t* words;  // SPIR-V; null where the row has no such storage type
-    size_t bytes;
+    const unsigned char* packed;  // null where the row has no such storage type
+    size_t bytes, words;
     bool matrix;  // for devices with MatrixUnits
+    std::vector<uint32_t> spirv() const;
 };
 ShaderCode shader_code(Shader shader, Storage storage);
 const char* shader_name(Shader shader);

@@ -2,7 +2,7 @@
 #include <mutex>
 #include <vector>
 
-#include "gpu/buffer.h"
+#include "gpu/pool_block.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
 #include "quoll/vkmat.h"
@@ -11,9 +11,10 @@ namespace quoll {
 
 namespace {
 
-struct Block : VkBufferMemory {
-    std::unique_ptr<GpuBuffer> owner;
-};
+uint64_t next_id() {
+    static std::atomic<uint64_t> last{0};
+    return ++last;
+}
 
 // Up to an eighth more, so that a blob that grows by a row at a time, as a cache of keys does,
 // finds the blocks of the steps before large enough: a new one costs the driver tens of
@@ -32,7 +33,7 @@ struct VkPoolAllocator::Private {
     size_t kept_bytes = 0;
     float least_use = 0.5f;  // of a kept block
     std::mutex mutex;
-    std::vector<Block*> idle;  // the one that was used last at the end
+    std::vector<PoolBlock*> idle;  // the one that was used last at the end
     size_t idle_bytes = 0;
     size_t in_use = 0;
 
@@ -44,9 +45,9 @@ struct VkPoolAllocator::Private {
             idle.erase(idle.begin());
         }
     }
-    Block* take(size_t size) {
+    PoolBlock* take(size_t size) {
         for (size_t i = idle.size(); i-- > 0;) {
-            Block* block = idle[i];
+            PoolBlock* block = idle[i];
             if (block->capacity < size || (float)block->capacity * least_use > (float)size)
                 continue;
             idle.erase(idle.begin() + (std::ptrdiff_t)i);
@@ -98,14 +99,14 @@ VkBufferMemory* VkPoolAllocator::fastMalloc(size_t size) {
     size = align_size(std::max<size_t>(size, 16), 4);  // as shaders read words
     {
         std::lock_guard<std::mutex> lock(d->mutex);
-        if (Block* block = d->take(size)) {
+        if (PoolBlock* block = d->take(size)) {
             d->in_use++;
             return block;
         }
     }
     std::unique_ptr<GpuBuffer> memory = GpuBuffer::create(*d->gpu, d->use, with_room(size));
     if (!memory) return nullptr;
-    Block* block = new Block;
+    PoolBlock* block = new PoolBlock;
     block->buffer = memory->handle();
     block->offset = 0, block->capacity = memory->bytes();
     block->mapped_ptr = memory->mapped();
@@ -114,13 +115,14 @@ VkBufferMemory* VkPoolAllocator::fastMalloc(size_t size) {
     block->memory_type_index = buffer_memory_type_index;
     block->access_flags = block->stage_flags = 0;
     block->owner = std::move(memory);
+    block->id = next_id();
     std::lock_guard<std::mutex> lock(d->mutex);
     d->in_use++;
     return block;
 }
 
 void VkPoolAllocator::fastFree(VkBufferMemory* memory) {
-    Block* block = static_cast<Block*>(memory);
+    PoolBlock* block = static_cast<PoolBlock*>(memory);
     std::lock_guard<std::mutex> lock(d->mutex);
     d->in_use--;
     d->idle.push_back(block);

@@ -419,9 +419,19 @@ void ExecutionPlan::Compiler::compile_regions() {
     segment_->regions = regions_.plan();
     segment_->left_to_host = regions_.left_to_host();
     segment_->region_of_step.assign(segment_->steps.size(), -1);
-    for (size_t r = 0; r < segment_->regions.size(); r++)
-        for (size_t step : segment_->regions[r].steps)
-            segment_->region_of_step[step - segment_->first] = (int)r;
+    segment_->is_inner.assign(segment_->steps.size(), 0);
+    for (size_t r = 0; r < segment_->regions.size(); r++) {
+        const Region& region = segment_->regions[r].region;
+        for (size_t k = 0; k < region.steps.size(); k++) {
+            const size_t at = segment_->regions[r].steps[k] - segment_->first;
+            const std::vector<int>& inputs = region.steps[k].inputs;
+            segment_->region_of_step[at] = (int)r;
+            segment_->is_inner[at] = std::all_of(inputs.begin(), inputs.end(), [&](int value) {
+                const RegionValue& v = region.values[value];
+                return v.made >= 0 && !v.is_downloaded;
+            });
+        }
+    }
     compile_with_room(grows_, graph_, plan_.order_, opt_, segment_);
 }
 

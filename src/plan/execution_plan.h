@@ -78,7 +78,9 @@ struct PlanSegment {
     int room = 0;
     std::shared_ptr<const ConcatElision> aliases;  // null: none
     std::vector<PlannedRegion> regions;
-    std::vector<int> region_of_step;   // empty: all -1
+    std::vector<int> region_of_step;  // empty: all -1
+    // Of a region's: whether its inputs never leave the region, so that the host has none of them.
+    std::vector<char> is_inner;
     std::vector<size_t> left_to_host;  // RegionPlanner's
     // Where blobs lie in light mode; null: nothing that begins and ends within the segment.
     std::shared_ptr<const SegmentMemory> memory;

@@ -143,8 +143,7 @@ int Executor::run_for(const std::vector<int>& wanted) {
         const Step step = {
             *plan, i, segment->step(i), left, plan->order()[i], segment->memory.get()};
         const int r = segment->region_of(i);
-        QUOLL_RETURN_IF_ERROR(r < 0 ? run_step(step)
-                                    : run_in_region(step, segment->regions[r], &on_host[r]));
+        QUOLL_RETURN_IF_ERROR(r < 0 ? run_step(step) : run_in_region(step, *segment, &on_host[r]));
     }
     return kOk;
 }
@@ -152,11 +151,13 @@ int Executor::run_for(const std::vector<int>& wanted) {
 // ---------------------------------------------------------------- regions of back ends
 
 // The first step's turn is that of all of them. on_host: whether the host runs them instead.
-int Executor::run_in_region(const Step& step, const PlannedRegion& region, char* on_host) {
+int Executor::run_in_region(const Step& step, const PlanSegment& segment, char* on_host) {
+    const PlannedRegion& region = segment.regions[segment.region_of(step.at)];
     const Layer& layer = *graph_->layers[step.layer];
     if (step.at == region.steps[0]) QUOLL_RETURN_IF_ERROR(run_region(layer, region, on_host));
     if (*on_host) return run_step(step);
     has_run[step.layer] = 1;
+    if (segment.is_inner[step.at - segment.first]) return kOk;
     for (size_t i = 0; i < layer.bottoms.size(); i++)
         if (opt.lightmode && is_read_no_more(step, i)) blobs[layer.bottoms[i]].release();
     return kOk;
@@ -286,7 +287,8 @@ int Executor::bring_to_device(int blob, VkCompute& on, VkMat* m) {
     const bool is_float = blobs[blob].dtype == DType::f32 || is_storage_type(blobs[blob].dtype);
     if (there != device_blobs.end() && (!is_float || there->second.dtype == stored)) {
         *m = there->second;
-        return kOk;
+        const bool has_gaps = m->cstep != (size_t)m->w * m->h * m->d;
+        return has_gaps ? on.record_clone(there->second, *m, opt) : (int)kOk;
     }
     QUOLL_RETURN_IF_ERROR(fetch(blob));
     Mat values = blobs[blob];

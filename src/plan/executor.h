@@ -53,7 +53,7 @@ private:
     };
 
     int run_for(const std::vector<int>& wanted);
-    int run_in_region(const Step& step, const PlannedRegion& region, char* on_host);
+    int run_in_region(const Step& step, const PlanSegment& segment, char* on_host);
     int run_region(const Layer& first, const PlannedRegion& region, char* on_host);
     int run_compiled(const PlannedRegion& region);
     int record_region(const PlannedRegion& region);

@@ -29,13 +29,18 @@ std::string heads(const std::string& name) {
            " 1 1 r" + name + " p" + name + " 0=2\n";
 }
 
+std::string rotated(const std::string& name, const std::string& out) {
+    return "RotaryEmbed t" + name + " 3 1 " + name + " c" + name + " s" + name + " " + out + "\n";
+}
+
 // One head of 16 values, for both heads of queries.
-std::string shared_head(const std::string& name) {
+std::string shared_head(const std::string& name, bool rotates) {
     return "Reshape r" + name + " 1 1 " + name + " r" + name + " 0=16 1=1 2=-1\nPermute h" + name +
-           " 1 1 r" + name + " h" + name + " 0=2\nExpandDims e" + name + " 1 1 h" + name + " e" +
-           name + " -23303=1,1\nTile t" + name + " 1 1 e" + name + " t" + name +
-           " -23302=4,1,2,1,1\nReshape p" + name + " 1 1 t" + name + " p" + name +
-           " 0=16 1=-1 2=2\n";
+           " 1 1 r" + name + " h" + name + " 0=2\n" +
+           (rotates ? rotated("h" + name, "g" + name) : "") + "ExpandDims e" + name + " 1 1 " +
+           (rotates ? "g" : "h") + name + " e" + name + " -23303=1,1\nTile t" + name + " 1 1 e" +
+           name + " t" + name + " -23302=4,1,2,1,1\nReshape p" + name + " 1 1 t" + name + " p" +
+           name + " 0=16 1=-1 2=2\n";
 }
 
 // Blocks as pnnx writes them for ncnn: attention with a cache behind three products, a fourth one,
@@ -43,6 +48,8 @@ std::string shared_head(const std::string& name) {
 std::string decoder() {
     std::string text = "Input in0 0 1 in0\nInput in1 0 1 in1\nSplit masks 1 2 in1 m0 m1\n";
     text += "Input kv 0 4 cache_k0 cache_v0 cache_k1 cache_v1\n";
+    text += "Input in2 0 1 in2\nSplit cos 1 3 in2 cpq0 cpk0 chk1\n";
+    text += "Input in3 0 1 in3\nSplit sin 1 3 in3 spq0 spk0 shk1\n";
     std::string in = "in0";
     for (int block = 0; block < kBlocks; block++) {
         const std::string n = std::to_string(block), x = "x" + n;
@@ -50,9 +57,11 @@ std::string decoder() {
         for (const char* part : {"q", "k", "v"}) {
             const bool shared = block == 1 && *part != 'q';
             text += product(part + n, x + part, shared ? 16 : kHidden);
-            text += shared ? shared_head(part + n) : heads(part + n);
+            text += shared ? shared_head(part + n, *part == 'k') : heads(part + n);
         }
-        text += "SDPA a" + n + " 6 3 pq" + n + " pk" + n + " pv" + n + " m" + n + " cache_k" + n +
+        if (block == 0) text += rotated("pq0", "gpq0") + rotated("pk0", "gpk0");
+        const std::string q = block == 0 ? "gpq0" : "pq1", k = block == 0 ? "gpk0" : "pk1";
+        text += "SDPA a" + n + " 6 3 " + q + " " + k + " pv" + n + " m" + n + " cache_k" + n +
                 " cache_v" + n + " y" + n + " out_cache_k" + n + " out_cache_v" + n +
                 " 5=1 6=0.25 7=1\n";
         text += "Permute py" + n + " 1 1 y" + n + " py" + n + " 0=2\n";
@@ -61,18 +70,23 @@ std::string decoder() {
         in = block + 1 < kBlocks ? "z" + n : "out0";
         text += "BinaryOp sum" + n + " 2 1 o" + n + " " + x + "r " + in + " 0=0\n";
     }
-    const size_t layers = 4 + kBlocks * 15 + 6;
+    const size_t layers = 8 + kBlocks * 15 + 6 + 3;
     return "7767517\n" + std::to_string(layers) + " 99\n" + text;
 }
 
 std::vector<std::string> caches() { return {"cache_k0", "cache_v0", "cache_k1", "cache_v1"}; }
 
 struct Step {
-    Mat in, mask;
+    Mat in, mask, cosines, sines;
     // `tokens` rows behind `past` ones.
-    Step(int past, int tokens) : in(kHidden, tokens), mask(past + tokens, tokens) {
+    Step(int past, int tokens)
+        : in(kHidden, tokens), mask(past + tokens, tokens), cosines(8, tokens), sines(8, tokens) {
         for (int t = 0; t < tokens; t++) {
             for (int i = 0; i < kHidden; i++) in.row(t)[i] = sinf((float)((past + t) * 7 + i * 3));
+            for (int i = 0; i < 8; i++) {
+                const float angle = (float)(past + t) / (float)(1 + i * i);
+                cosines.row(t)[i] = cosf(angle), sines.row(t)[i] = sinf(angle);
+            }
             for (int i = 0; i < mask.w; i++) mask.row(t)[i] = i <= past + t ? 0.f : -1e38f;
         }
     }
@@ -90,7 +104,8 @@ int load(Net* net, bool gpu, bool half) {
 template <class Blob, class Extract>
 int run(const Net& net, const Step& step, std::vector<Blob>* kept, const Extract& extract) {
     Extractor ex = net.create_extractor();
-    int status = ex.input("in0", step.in) || ex.input("in1", step.mask);
+    int status = ex.input("in0", step.in) || ex.input("in1", step.mask) ||
+                 ex.input("in2", step.cosines) || ex.input("in3", step.sines);
     for (size_t i = 0; status == 0 && i < kept->size(); i++)
         status = ex.input(caches()[i].c_str(), (*kept)[i]);
     kept->resize(caches().size());
@@ -141,17 +156,19 @@ double difference(const Mat& a, const Mat& b) {
     return a.logical_shape() == b.logical_shape() && range > 0 ? most / range : INFINITY;
 }
 
-void decode(bool half) {
+void decode(bool half, int prompt = kPrompt, int slice_us = 0, int steps = kSteps) {
     if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
     Net cpu, gpu;
+    gpu.opt.vulkan_slice_us = slice_us;
     ASSERT_EQ(0, load(&cpu, false, half));
     ASSERT_EQ(0, load(&gpu, true, half));
     CountingStaging staging(gpu.vulkan_device());
     std::vector<Mat> kept;
     std::vector<VkMat> kept_gpu;
-    int past = 0;
-    for (int i = 0; i <= kSteps; i++) {
-        const Step step(past, i == 0 ? kPrompt : 1);
+    int past = 0, moves = 0;
+    for (int i = 0; i <= steps; i++) {
+        const VkBufferMemory* const before = i ? kept_gpu[0].data : nullptr;
+        const Step step(past, i == 0 ? prompt : 1);
         Mat want, got;
         staging.bytes = 0;
         ASSERT_EQ(0, run_on_host(cpu, step, &kept, &want));
@@ -159,14 +176,100 @@ void decode(bool half) {
         EXPECT_LT(difference(got, want), half ? 5e-3 : 1e-5) << "step " << i;
         past += step.in.h;
         EXPECT_EQ(past, kept_gpu[0].h);
-        // The rows, the mask, the answer.
-        const size_t values = 2 * step.in.total() + step.mask.total();
+        moves += kept_gpu[0].data != before;
+        // The rows, the mask, the angles, the answer.
+        const size_t values = 2 * step.in.total() + step.mask.total() + 2 * step.cosines.total();
         EXPECT_LE(staging.bytes, values * sizeof(float)) << "step " << i;
     }
+    EXPECT_LE(moves, 2);  // rows are added where they are
 }
 
 TEST(VulkanCaches, stay_on_the_device) { decode(false); }
 TEST(VulkanCaches, stay_on_the_device_f16) { decode(true); }
+// Of which several groups have some each.
+TEST(VulkanCaches, many_keys) { decode(true, 250); }
+TEST(VulkanCaches, in_slices) { decode(true, 250, 20, 12); }
+
+// Two continuations of the same tokens: the second may not find what the first has added.
+void branch(bool half) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    Net cpu, gpu;
+    ASSERT_EQ(0, load(&cpu, false, half));
+    ASSERT_EQ(0, load(&gpu, true, half));
+    CountingStaging staging(gpu.vulkan_device());
+    struct Branch {
+        std::vector<Mat> kept;
+        std::vector<VkMat> kept_gpu;
+        int past = 0;
+    };
+    std::vector<Branch> branches(1);
+    const auto next = [&](Branch* b, int tokens, int salt) {
+        Step step(b->past, tokens);
+        for (int t = 0; t < tokens; t++)
+            for (int i = 0; i < kHidden; i++) step.in.row(t)[i] += 0.1f * (float)salt;
+        Mat want, got;
+        ASSERT_EQ(0, run_on_host(cpu, step, &b->kept, &want));
+        ASSERT_EQ(0, run_on_device(gpu, step, &staging, &b->kept_gpu, &got));
+        EXPECT_LT(difference(got, want), half ? 5e-3 : 1e-5) << b->past << " " << salt;
+        b->past += tokens;
+    };
+    next(&branches[0], kPrompt, 0);
+    for (int i = 0; i < 3; i++) next(&branches[0], 1, 0);
+    const VkMat before = branches[0].kept_gpu[0];
+    branches.push_back(branches[0]);
+    branches.push_back(branches[0]);
+    for (int i = 0; i < 130; i++)  // over the room that caches have
+        for (int b = 0; b < (i < 4 ? 3 : 2); b++) next(&branches[b], 1, b);
+    EXPECT_EQ(branches[2].past, branches[2].kept_gpu[0].h);
+    // What one holds of the time before is as it was, and as the host gets it.
+    Mat rows;
+    VkCompute cmd(gpu.vulkan_device());
+    ASSERT_EQ(0, cmd.record_download(before, rows, gpu.opt));
+    ASSERT_EQ(0, cmd.submit_and_wait());
+    ASSERT_EQ(before.h, rows.h);
+    ASSERT_EQ(2, rows.c);
+    for (int q = 0; q < rows.c; q++)
+        EXPECT_LT(
+            difference(rows.channel(q),
+                       branches[1].kept[0].channel_range(q, 1).channel(0).row_range(0, before.h)),
+            half ? 5e-3 : 1e-5);
+}
+
+TEST(VulkanCaches, branch) { branch(false); }
+TEST(VulkanCaches, branch_f16) { branch(true); }
+
+// Caches in an application's own memory come without room.
+TEST(VulkanCaches, own_allocator) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    Net cpu, gpu;
+    ASSERT_EQ(0, load(&cpu, false, false));
+    ASSERT_EQ(0, load(&gpu, true, false));
+    VkBlobAllocator own(gpu.vulkan_device());
+    {
+        std::vector<Mat> kept;
+        std::vector<VkMat> kept_gpu;
+        int past = 0;
+        for (int i = 0; i < 6; i++) {
+            const Step step(past, i == 0 ? kPrompt : 1);
+            Mat want, got;
+            ASSERT_EQ(0, run_on_host(cpu, step, &kept, &want));
+            VkCompute cmd(gpu.vulkan_device());
+            ASSERT_EQ(0, run(gpu, step, &kept_gpu, [&](Extractor& ex) {
+                          ex.set_blob_vkallocator(&own);
+                          VkMat last;
+                          int status = ex.extract("out0", last, cmd) ||
+                                       cmd.record_download(last, got, gpu.opt);
+                          for (size_t k = 0; status == 0 && k < kept_gpu.size(); k++)
+                              status = ex.extract(("out_" + caches()[k]).c_str(), kept_gpu[k], cmd);
+                          return status ? status : cmd.submit_and_wait();
+                      }));
+            EXPECT_LT(difference(got, want), 1e-5) << "step " << i;
+            past += step.in.h;
+            EXPECT_EQ((size_t)kept_gpu[0].w * past, kept_gpu[0].cstep);
+            EXPECT_EQ(&own, kept_gpu[0].allocator);
+        }
+    }
+}
 
 // Counts what is compiled, and takes what is not worth its copies, too.
 class CountingBackend : public ForwardingBackend {

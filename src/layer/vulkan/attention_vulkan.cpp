@@ -5,6 +5,7 @@
 
 #include "layer/sequence/multiheadattention.h"
 #include "layer/sequence/sdpa.h"
+#include "layer/vulkan/fusion.h"
 #include "layer/vulkan/lines.h"
 #include "layer/vulkan/product.h"
 #include "runtime/log_mute.h"
@@ -20,6 +21,10 @@ const int kQueries = 16, kFewQueries = 8;
 const int kSubgroups = 4;
 // Invocations of attention_row.comp, which makes those of fewer queries.
 const uint32_t kRowThreads = 256;
+// Of its form that appends to the caches, too: beyond kFewKeys a group has so many of a head, or
+// more, as kMostParts groups share it at most.
+const uint32_t kStepBindings = 11;
+const int kFewKeys = 256, kKeysOfGroup = 128, kMostParts = 32;
 // From which on scores in fp32 are products of matrices, with a softmax between them.
 const int kManyQueries = 24;
 
@@ -90,13 +95,15 @@ struct AttentionCall {
                    push(seen), (uint32_t)(units ? (queries + kQueries - 1) / kQueries : queries),
                    (uint32_t)heads, (uint32_t)y.value->shape.n);
     }
+    static bool has_row_threads(const Recorder& r) {
+        const VkPhysicalDeviceLimits& limits = r.device().limits();
+        return r.storage() == Storage::f16 &&
+               limits.maxComputeWorkGroupInvocations >= kRowThreads &&
+               limits.maxComputeWorkGroupSize[0] >= kRowThreads;
+    }
     // Whether attention_row.comp makes it: of f16, for the size of the library.
     bool fits_rows(const Recorder& r) const {
-        const VkPhysicalDeviceLimits& limits = r.device().limits();
-        if (r.storage() != Storage::f16 || queries >= kFewQueries ||
-            limits.maxComputeWorkGroupInvocations < kRowThreads ||
-            limits.maxComputeWorkGroupSize[0] < kRowThreads || size % 4 || out_size % 4)
-            return false;
+        if (!has_row_threads(r) || queries >= kFewQueries || size % 4 || out_size % 4) return false;
         for (const HeadSteps* m : {&k, &v}) {
             const uint32_t steps = m->value->first | m->row | m->head | m->value->item_step();
             if (m->column != 1 || steps % 4) return false;
@@ -158,7 +165,7 @@ struct AttentionCall {
 // each several times.
 void copy_rows(Recorder& r, const Value& from, const Value& to, int first) {
     const uint32_t w = from.shape.w, h = from.shape.h, c = from.shape.c, n = to.shape.n;
-    const uint32_t times = (uint32_t)to.shape.c / c, step = w * (uint32_t)to.shape.h;
+    const uint32_t times = (uint32_t)to.shape.c / c, step = to.strides().c;
     record_strided_copy(r, from, from.first, to, to.first + (uint32_t)first * w,
                         {{w * h, 1, 1},
                          {times, 0, step},
@@ -179,25 +186,38 @@ public:
         return layer_.kv_cache && index >= first_cache();
     }
     bool fuses(StepFusion fusion, const Shapes&, const Shapes&) const override {
-        return fusion == StepFusion::kRepeated && layer_.kv_cache;
+        return (fusion == StepFusion::kRepeated || fusion == StepFusion::kRotated) &&
+               layer_.kv_cache;
+    }
+    int cache_of(size_t index) const override {
+        return layer_.kv_cache && index > 0 ? (int)(first_cache() + index - 1) : -1;
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
+        return record_fused(r, in, out, Fused());
+    }
+    int record_fused(Recorder& r, const Values& in, const Values& out,
+                     const Fused& fused) const override {
+        if (fits_step(r, in, out, fused)) {
+            record_step(r, in, out, fused);
+            return kOk;
+        }
         const Value *key = &in[1], *value = &in[2];
+        const Fused::Rotary& rotary = fused.rotaries[0];
+        Value query = in[0];
+        if (rotary.layer) {
+            query = r.make(in[0].shape, Layout::kPlanar);
+            record_rotary(r, *rotary.layer, {in[0], rotary.cosines, rotary.sines}, query, 0);
+        }
         if (layer_.kv_cache) {
-            for (size_t i = 0; i < 2; i++) {
-                const Value& past = in[first_cache() + i];
-                const bool empty = past.shape.total() == 0;
-                if (!empty) copy_rows(r, past, out[1 + i], 0);
-                copy_rows(r, in[1 + i], out[1 + i], empty ? 0 : past.shape.h);
-            }
+            append(r, in, out, fused.rotaries[1]);
             key = &out[1], value = &out[2];
         }
-        const Shape &q = in[0].shape, &k = key->shape, &v = value->shape;
+        const Shape &q = query.shape, &k = key->shape, &v = value->shape;
         AttentionCall call;
         call.heads = q.c, call.heads_per_group = q.c / k.c;
         call.queries = q.h, call.keys = k.h, call.size = q.w, call.out_size = v.w;
-        call.scale = layer_.scale == 0.f ? 1.f / sqrtf((float)q.w) : layer_.scale;
-        call.q = heads_of(in[0]), call.k = heads_of(*key), call.v = heads_of(*value);
+        call.scale = scale_of(q);
+        call.q = heads_of(query), call.k = heads_of(*key), call.v = heads_of(*value);
         call.y = heads_of(out[0]);
         call.mask = layer_.attn_mask ? &in[3] : nullptr;
         call.record(r);
@@ -206,9 +226,83 @@ public:
 
 private:
     size_t first_cache() const { return layer_.attn_mask ? 4 : 3; }
+    float scale_of(const Shape& q) const {
+        return layer_.scale == 0.f ? 1.f / sqrtf((float)q.w) : layer_.scale;
+    }
+    void append(Recorder& r, const Values& in, const Values& out,
+                const Fused::Rotary& rotary) const {
+        for (size_t i = 0; i < 2; i++) {
+            const Value& past = in[first_cache() + i];
+            const bool empty = past.shape.total() == 0;
+            if (!empty && past.block != out[1 + i].block) copy_rows(r, past, out[1 + i], 0);
+            const int first = empty ? 0 : past.shape.h;
+            if (i == 0 && rotary.layer)
+                record_rotary(r, *rotary.layer, {in[1], rotary.cosines, rotary.sines}, out[1],
+                              (uint32_t)first);
+            else
+                copy_rows(r, in[1 + i], out[1 + i], first);
+        }
+    }
+    // Whether attention_row.comp turns the only query and its key, and appends to the caches, too.
+    bool fits_step(const Recorder& r, const Values& in, const Values& out,
+                   const Fused& fused) const {
+        const Fused::Rotary &q = fused.rotaries[0], &k = fused.rotaries[1];
+        if (!q.layer || !k.layer || in[0].shape.h != 1 || out[0].shape.n != 1 ||
+            !same_angles(q, k) || !AttentionCall::has_row_threads(r) ||
+            r.device().limits().maxPerStageDescriptorStorageBuffers < kStepBindings)
+            return false;
+        for (size_t i = 1; i < 3; i++) {
+            const Value& past = in[first_cache() + i - 1];
+            if (past.shape.total() == 0 || past.block != out[i].block ||
+                in[0].shape.c % in[i].shape.c || out[i].shape.c % in[i].shape.c ||
+                out[i].shape.w % 4 || out[i].strides().c % 4)
+                return false;
+        }
+        return true;
+    }
+    static bool same_angles(const Fused::Rotary& a, const Fused::Rotary& b) {
+        const auto same = [](const Value& x, const Value& y) {
+            return x.block == y.block && x.constant == y.constant && x.first == y.first;
+        };
+        return same(a.cosines, b.cosines) && same(a.sines, b.sines) &&
+               is_interleaved(*a.layer) == is_interleaved(*b.layer);
+    }
+    void record_step(Recorder& r, const Values& in, const Values& out, const Fused& fused) const {
+        const Fused::Rotary& rotary = fused.rotaries[0];
+        const Value *mask = layer_.attn_mask ? &in[3] : nullptr, *k = &out[1], *v = &out[2];
+        const int heads = in[0].shape.c, keys = k->shape.h;
+        const bool own_masks = mask && mask->shape.dims == 3 && mask->shape.c > 1;
+        Words push = {keys,
+                      k->shape.w,
+                      v->shape.w,
+                      heads / k->shape.c,
+                      in[0].first,
+                      out[0].first,
+                      mask ? mask->first : 0,
+                      own_masks ? keys : 0};
+        for (const Value* all : {k, v}) {
+            const Value& now = in[all == k ? 1 : 2];
+            const Words cache = {all->first, all->shape.w, all->strides().c,
+                                 all->shape.c / now.shape.c, now.first};
+            push.insert(push.end(), cache.begin(), cache.end());
+        }
+        const RotaryPairs pairs(*rotary.layer, in[0].shape, rotary.cosines.shape);
+        const Words rest = {rotary.cosines.first, rotary.sines.first, pairs.pair,
+                            pairs.partner,        pairs.second,       scale_of(in[0].shape)};
+        push.insert(push.end(), rest.begin(), rest.end());
+        const int each = std::max(kKeysOfGroup, (keys + kMostParts - 1) / kMostParts);
+        const int span = keys > kFewKeys ? each : keys, groups = (keys + span - 1) / span;
+        push.push_back(span);
+        const int parts =
+            r.make_block((size_t)heads * kMostParts * (v->shape.w + 4) * sizeof(float));
+        r.dispatch(Shader::attention_step, {mask != nullptr, kRowThreads},
+                   {r.read(in[0]), r.write(*k), r.write(*v), r.read(mask ? *mask : in[0]),
+                    r.write(out[0]), r.read(in[1]), r.read(in[2]), r.read(rotary.cosines),
+                    r.read(rotary.sines), r.write_block(parts), r.counters((uint32_t)heads)},
+                   push, (uint32_t)groups, (uint32_t)heads);
+    }
     static HeadSteps heads_of(const Value& value) {
-        const uint32_t w = value.shape.w;
-        return {&value, w, 1, w * (uint32_t)value.shape.h};
+        return {&value, (uint32_t)value.shape.w, 1, value.strides().c};
     }
 
     const SDPA& layer_;

@@ -5,9 +5,10 @@
 #include <algorithm>
 
 #include "gpu/command_list.h"
+#include "gpu/pool_block.h"
 #include "gpu/vk_compute.h"
 #include "layer/cpu/cast/storage.h"
-#include "layer/vulkan/recorder.h"
+#include "layer/vulkan/region_compiler.h"
 #include "quoll/command.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
@@ -29,23 +30,32 @@ VulkanRegion::VulkanRegion(std::shared_ptr<GpuDevice> device, std::shared_ptr<We
 VulkanRegion::~VulkanRegion() {}
 
 int VulkanRegion::finish(const Region& region, const std::vector<std::vector<Shape>>& sizes,
-                         const std::vector<size_t>& upload_offsets,
-                         const std::vector<size_t>& download_offsets, Storage storage,
-                         const Option& opt) {
+                         const RegionCompiler& compiler, Storage storage, const Option& opt) {
     storage_ = storage, room_ = (int)sizes.size() - 1;
+    const std::vector<size_t> upload_offsets = compiler.upload_offsets();
+    const std::vector<size_t> download_offsets = compiler.download_offsets();
+    std::map<int, int> uploads, downloads;  // indexes, by value
     for (size_t i = 0; i < region.values.size(); i++) {
         const RegionValue& value = region.values[i];
         std::vector<Shape> shapes;
         for (const std::vector<Shape>& size : sizes) shapes.push_back(size[i]);
-        if (value.is_uploaded()) uploads_.push_back({shapes, upload_offsets[uploads_.size()]});
-        if (value.is_downloaded)
+        if (value.is_uploaded()) {
+            uploads[(int)i] = (int)uploads_.size();
+            uploads_.push_back({shapes, upload_offsets[uploads_.size()]});
+        }
+        if (value.is_downloaded) {
+            downloads[(int)i] = (int)downloads_.size();
             downloads_.push_back({shapes, download_offsets[downloads_.size()]});
+        }
     }
+    for (const GivenCache& cache : compiler.caches())
+        caches_.push_back(
+            {cache.past < 0 ? -1 : uploads[cache.past], downloads[cache.all], cache.channel_step});
     for (const RegionStep& step : region.steps) layers_.push_back(step.layer);
     QUOLL_RETURN_IF_ERROR(program_.finish(*device_, opt.num_threads));
     if (opt.vulkan_slice_us > 0) QUOLL_RETURN_IF_ERROR(divide(opt));
-    // What grows is mostly recorded by a VkCompute, which has replays of its own.
-    if (room_ > 0) return kOk;
+    // What grows, or has caches, is recorded by a VkCompute, which has replays of its own.
+    if (room_ > 0 || !caches_.empty()) return kOk;
     std::unique_ptr<Replay> first = Replay::create(*device_, program_, false);
     if (!first) return kError;
     count_ = 1;
@@ -181,6 +191,10 @@ int VulkanRegion::run(const std::vector<Mat>& uploads, std::vector<Mat>* downloa
                       const Option& opt) const {
     size_t size;
     QUOLL_RETURN_IF_ERROR(find_size(uploads, &size));
+    if (!caches_.empty()) {
+        QUOLL_LOGE("Vulkan: a region with caches on the device is recorded, not run");
+        return kError;
+    }
     std::unique_ptr<Replay> replay = take(size);
     if (!replay) return kOutOfMemory;
     write_uploads(uploads, replay->upload(), opt.num_threads);
@@ -204,18 +218,90 @@ struct VulkanRegion::Recorded {
     }
 };
 
-std::unique_ptr<Replay> VulkanRegion::take_recorded(size_t size) const {
+// The one that ran with these caches, where there is such: it need not be recorded anew for them.
+std::unique_ptr<Replay> VulkanRegion::take_recorded(size_t size,
+                                                    const std::vector<Replay::Given>& given) const {
     std::unique_ptr<Replay> replay;
     {
         std::lock_guard<std::mutex> lock(mutex_);
-        if (!recorded_.empty()) {
-            replay = std::move(recorded_.back());
-            recorded_.pop_back();
+        auto at = std::find_if(recorded_.begin(), recorded_.end(),
+                               [&](const std::unique_ptr<Replay>& r) { return r->has(given); });
+        if (at == recorded_.end() && !recorded_.empty()) --at;
+        if (at != recorded_.end()) {
+            replay = std::move(*at);
+            recorded_.erase(at);
         }
     }
     if (!replay) replay = Replay::create(*device_, program_, false, MemoryUse::kDevice);
+    if (replay) replay->give(program_, given);
     if (replay && replay->set_size(program_, size) != kOk) replay.reset();
     return replay;
+}
+
+// What record() puts before and behind the replay.
+struct VulkanRegion::Recording {
+    size_t size;
+    VkAllocator *own, *wanted;  // of the device, and for what is handed out
+    bool grows;                 // caches are handed out with room
+    CommandList* list;
+    std::vector<CommandList::Copy> before, behind;
+    std::vector<VkMat> downloads;
+    std::vector<Replay::Given> given;
+};
+
+// The rows of `past` and some more in its own block, where it has room and nobody has put anything
+// there: these are reserved.
+static bool reserve_rows(const VkMat& past, const VkAllocator* own, int rows,
+                         uint32_t channel_step) {
+    const bool whole = past.allocator == own && past.refcount && past.offset == 0 && past.n == 1 &&
+                       past.cstep == channel_step && (size_t)past.w * rows <= channel_step;
+    int before = past.h;
+    return whole && static_cast<PoolBlock*>(past.data)->rows.compare_exchange_strong(before, rows);
+}
+
+int VulkanRegion::record_caches(const std::vector<VkMat>& uploads, Recording* r) const {
+    for (const Cache& cache : caches_) {
+        Shape shape = downloads_[cache.all].shapes[r->size];
+        const int rows = shape.h;
+        VkMat all;
+        if (cache.past >= 0 && reserve_rows(uploads[cache.past], r->own, rows, cache.channel_step))
+            all = uploads[cache.past];
+        if (all.empty()) {
+            shape.h = (int)(cache.channel_step / (uint32_t)shape.w);
+            all.create(shape, r->own);
+            if (all.empty()) return kOutOfMemory;
+            static_cast<PoolBlock*>(all.data)->rows = rows;
+            VkMat to = all;
+            if (cache.past >= 0) {
+                to.h = uploads[cache.past].h;
+                CommandList::add_copies(uploads[cache.past], to, &r->before);
+            }
+        }
+        all.h = rows;
+        r->list->keep(std::make_shared<VkMat>(all));
+        r->given.push_back({buffer_of(*all.data), all.buffer_offset(),
+                            static_cast<const PoolBlock*>(all.data)->id});
+        r->downloads[cache.all] = all;
+    }
+    return kOk;
+}
+
+int VulkanRegion::record_downloads(const Replay& replay, Recording* r) const {
+    for (size_t i = 0; i < downloads_.size(); i++) {
+        VkMat& m = r->downloads[i];
+        const bool is_cache = !m.empty();
+        if (is_cache && r->grows) continue;
+        const VkMat made(downloads_[i].shapes[r->size], r->wanted);
+        if (made.empty()) return kOutOfMemory;
+        if (is_cache)
+            CommandList::add_copies(m, made, &r->behind);
+        else
+            r->behind.push_back({replay.download_buffer(), downloads_[i].offset,
+                                 buffer_of(*made.data), made.buffer_offset(), made.bytes()});
+        r->list->keep(std::make_shared<VkMat>(made));
+        m = made;
+    }
+    return kOk;
 }
 
 bool VulkanRegion::is_here(const VkMat& m, size_t index) const {
@@ -236,53 +322,45 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
     }
     if (list->is_submitted())
         return recording_error("extract", "what was submitted has not been waited for");
-    size_t size;
-    QUOLL_RETURN_IF_ERROR(find_size(uploads, &size));
+    Recording r;
+    QUOLL_RETURN_IF_ERROR(find_size(uploads, &r.size));
     for (size_t i = 0; i < uploads.size(); i++)
         if (!is_here(uploads[i], i)) return kError;
-    const auto recorded = std::make_shared<Recorded>();
-    recorded->region = shared_from_this();
-    recorded->replay = take_recorded(size);
-    if (!recorded->replay) return kOutOfMemory;
-    list->keep(recorded);
-    std::vector<CommandList::Copy> in, out;
-    for (size_t i = 0; i < uploads.size(); i++) {
-        size_t to = uploads_[i].offset;
-        for (int b = 0; b < uploads[i].n; b++) {
-            const VkMat item = uploads[i].batch(b);
-            in.push_back({buffer_of(*item.data), item.buffer_offset(),
-                          recorded->replay->upload_buffer(), to, item.bytes()});
-            to += item.bytes();
-        }
-        list->keep(std::make_shared<VkMat>(uploads[i]));
-    }
-    VkAllocator* allocator = opt.blob_vkallocator;
-    if (!allocator) allocator = commands.vulkan_device()->acquire_blob_allocator();
-    if (!allocator->vkdev || allocator->vkdev->gpu() != device_) {
+    r.list = list;
+    r.own = commands.vulkan_device()->acquire_blob_allocator();
+    r.wanted = opt.blob_vkallocator ? opt.blob_vkallocator : r.own;
+    r.grows = opt.use_growing_cache && !opt.blob_vkallocator;
+    if (!r.wanted->vkdev || r.wanted->vkdev->gpu() != device_) {
         QUOLL_LOGE("Vulkan: an allocator of another device than %s, where the net runs",
                    device_->info().device_name());
         return kError;
     }
-    downloads->clear();
-    for (const Staged& staged : downloads_) {
-        const VkMat made(staged.shapes[size], allocator);
-        if (made.empty()) return kOutOfMemory;
-        out.push_back({recorded->replay->download_buffer(), staged.offset, buffer_of(*made.data),
-                       made.buffer_offset(), made.bytes()});
-        list->keep(std::make_shared<VkMat>(made));
-        downloads->push_back(made);
+    r.downloads.resize(downloads_.size());
+    QUOLL_RETURN_IF_ERROR(record_caches(uploads, &r));
+    const auto recorded = std::make_shared<Recorded>();
+    recorded->region = shared_from_this();
+    recorded->replay = take_recorded(r.size, r.given);
+    if (!recorded->replay) return kOutOfMemory;
+    list->keep(recorded);
+    for (size_t i = 0; i < uploads.size(); i++) {
+        list->keep(std::make_shared<VkMat>(uploads[i]));
+        if (uploads_[i].offset != kNoOffset)
+            CommandList::add_copies(uploads[i], recorded->replay->upload_buffer(),
+                                    uploads_[i].offset, &r.before);
     }
-    QUOLL_RETURN_IF_ERROR(list->copy(in));
+    QUOLL_RETURN_IF_ERROR(record_downloads(*recorded->replay, &r));
+    *downloads = r.downloads;
+    QUOLL_RETURN_IF_ERROR(list->copy(r.before));
     QUOLL_RETURN_IF_ERROR(
         list->run_recorded(recorded->replay->commands(), opt.vulkan_max_in_flight));
     // What comes next is mostly longer by one.
-    if (size < (size_t)room_)
-        list->meanwhile([recorded, size] {
+    if (r.size < (size_t)room_)
+        list->meanwhile([recorded, size = r.size] {
             return recorded->replay->prepare_size(recorded->region->program_, size + 1);
         });
     if (recorded->replay->faults())
         list->then([recorded] { return recorded->region->check_faults(*recorded->replay); });
-    return list->copy(out);
+    return list->copy(r.behind);
 }
 
 int VulkanRegion::profile(const std::vector<Mat>& uploads, std::vector<double>* seconds) const {

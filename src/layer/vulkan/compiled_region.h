@@ -14,6 +14,8 @@
 
 namespace quoll {
 
+class RegionCompiler;
+
 class VulkanRegion : public CompiledRegion, public std::enable_shared_from_this<VulkanRegion> {
 public:
     VulkanRegion(std::shared_ptr<GpuDevice> device, std::shared_ptr<WeightStore> weights);
@@ -32,8 +34,7 @@ public:
     // The places of the uploads and downloads in their buffers, in the order of Region::values.
     // sizes: the shapes of all values in each size that the region has.
     int finish(const Region& region, const std::vector<std::vector<Shape>>& sizes,
-               const std::vector<size_t>& upload_offsets,
-               const std::vector<size_t>& download_offsets, Storage storage, const Option& opt);
+               const RegionCompiler& compiler, Storage storage, const Option& opt);
     // Seconds of each dispatch of one run on these uploads, by timestamps of the device.
     int profile(const std::vector<Mat>& uploads, std::vector<double>* seconds) const;
     // The least seconds of each dispatch in some runs on zeros.
@@ -48,7 +49,11 @@ private:
     int find_size(const std::vector<M>& uploads, size_t* size) const;
     void give_back(std::unique_ptr<Replay> replay) const;
     struct Recorded;
-    std::unique_ptr<Replay> take_recorded(size_t size) const;
+    std::unique_ptr<Replay> take_recorded(size_t size,
+                                          const std::vector<Replay::Given>& given) const;
+    struct Recording;
+    int record_caches(const std::vector<VkMat>& uploads, Recording* recording) const;
+    int record_downloads(const Replay& replay, Recording* recording) const;
     int check_faults(const Replay& replay) const;
     bool is_here(const VkMat& upload, size_t index) const;
     void write_uploads(const std::vector<Mat>& uploads, unsigned char* to, int threads) const;
@@ -65,6 +70,12 @@ private:
         size_t offset;
     };
     std::vector<Staged> uploads_, downloads_;
+    // Of Program::given: indexes of uploads_ (-1: none) and downloads_.
+    struct Cache {
+        int past, all;
+        uint32_t channel_step;
+    };
+    std::vector<Cache> caches_;
     std::vector<const Layer*> layers_;  // of the steps
     Storage storage_ = Storage::f32;
     int room_ = 0;

@@ -8,6 +8,7 @@
 #include "layer/elementwise/eltwise.h"
 #include "layer/elementwise/tensorbinary.h"
 #include "layer/nn/pooling.h"
+#include "layer/sequence/rotaryembed.h"
 #include "layer/tensor/concat.h"
 #include "layer/tensor/slice.h"
 #include "layer/tensor/tile.h"
@@ -50,8 +51,9 @@ Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& fo
       readers_(region.values.size()),
       roles_(region.steps.size(), StepFusion::kNone),
       blocks_(region.steps.size(), -1),
-      repeated_(2 * region.steps.size(), -1),
-      normed_(region.steps.size(), -1) {
+      repeated_(3 * region.steps.size(), -1),
+      normed_(region.steps.size(), -1),
+      rotaries_(2 * region.steps.size(), -1) {
     for (size_t i = 0; i < region.steps.size(); i++) {
         for (int output : region.steps[i].outputs) makers_[output] = (int)i;
         for (int input : region.steps[i].inputs) readers_[input].push_back((int)i);
@@ -66,8 +68,10 @@ Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& fo
     for (size_t i = 0; i < region.steps.size(); i++) {
         add_norm((int)i);
         for (size_t input : {1, 2}) add_repeated((int)i, input);
+        for (int input : {0, 1}) add_rotary((int)i, input);
     }
     for (size_t i = 0; i < region.steps.size(); i++) add_epilogue((int)i);
+    for (size_t i = 0; i < region.steps.size(); i++) add_pair((int)i);
 }
 
 const SqueezeExcite* Fusions::block_of(int step) const {
@@ -125,8 +129,7 @@ bool Fusions::extend(int step, int behind, Epilogue* epilogue) const {
     const bool gates = fits(step, StepFusion::kFactor), product = gates && is_product(next.layer);
     if (next.inputs.size() == 2 && (sum || product)) {
         const int other = next.inputs[next.inputs[0] == epilogue->made ? 1 : 0];
-        const bool same = region_.values[other].shape == region_.values[made].shape &&
-                          layouts_[other] == Layout::kPlanar;
+        const bool same = shapes({other}) == shapes({made}) && layouts_[other] == Layout::kPlanar;
         if (!same || makers_[other] >= step) return false;
         (sum ? epilogue->added : epilogue->factor) = other;
     } else {
@@ -214,7 +217,7 @@ void Fusions::add_repeated(int step, size_t input) {
                                   y.h == region_.values[inputs[input]].shape.h;
             if (!channels) return;
             for (int s : skipped) set_role(s, StepFusion::kSkipped, 0);
-            repeated_[2 * step + input - 1] = from;
+            repeated_[3 * step + input] = from;
             return;
         }
         if (!forms_[maker]->gives_views() || x.total() != y.total() ||
@@ -223,8 +226,73 @@ void Fusions::add_repeated(int step, size_t input) {
     }
 }
 
+bool Fusions::is_for_one(int value) const {
+    return readers_[value].size() == 1 && !region_.values[value].is_downloaded &&
+           layouts_[value] == Layout::kPlanar;
+}
+
+// Back through views to a RotaryEmbed.
+void Fusions::add_rotary(int step, int input) {
+    if (region_.steps[step].inputs.size() < 2 || !fits(step, StepFusion::kRotated)) return;
+    std::vector<int> skipped;
+    int value = taken(step, (size_t)input);
+    while (makers_[value] >= 0 && is_for_one(value)) {
+        const int maker = makers_[value];
+        const RegionStep& made = region_.steps[maker];
+        if (roles_[maker] != StepFusion::kNone) return;
+        skipped.push_back(maker);
+        const Shape& x = region_.values[made.inputs[0]].shape;
+        if (as<RotaryEmbed>(made.layer)) {
+            for (int from : made.inputs)
+                if (layouts_[from] != Layout::kPlanar) return;
+            const RegionStep& s = region_.steps[step];
+            const Shape& all = region_.values[input ? s.outputs[1] : s.inputs[0]].shape;
+            if (x.dims != 3 || x.w != all.w || all.c % x.c) return;
+            for (int behind : skipped) set_role(behind, StepFusion::kSkipped, 0);
+            rotaries_[2 * step + input] = maker;
+            repeated_[3 * step + input] = made.inputs[0];
+            return;
+        }
+        if (made.inputs.size() != 1 || !forms_[maker]->gives_views() ||
+            x.total() != region_.values[value].shape.total() ||
+            !has_trait(*made.layer, kSharesMemory))
+            return;
+        value = made.inputs[0];
+    }
+}
+
+// A product, what is applied to it, and the product of that with another one of the same input.
+void Fusions::add_pair(int step) {
+    if (roles_[step] != StepFusion::kEpilogue) return;
+    Epilogue& epilogue = epilogues_[blocks_[step]];
+    const int factor = epilogue.factor;
+    if (factor < 0 || epilogue.added >= 0 || epilogue.f.type != kActivationNone ||
+        !is_for_one(factor))
+        return;
+    int other = -1;
+    for (int i = 0; i < step; i++) {
+        const bool made = roles_[i] == StepFusion::kEpilogue
+                              ? epilogues_[blocks_[i]].made == factor
+                              : roles_[i] == StepFusion::kNone && makers_[factor] == i;
+        if (made) other = i;
+    }
+    if (other < 0) return;
+    Epilogue before;
+    if (roles_[other] == StepFusion::kEpilogue) before = epilogues_[blocks_[other]];
+    const bool plain = before.added < 0 && before.factor < 0 && before.pair < 0;
+    const auto pairs = [&](int s) {
+        return forms_[s]->fuses(StepFusion::kPaired, shapes(region_.steps[s].inputs),
+                                shapes(region_.steps[s].outputs));
+    };
+    if (!plain || !pairs(step) || !pairs(other) || !forms_[step]->pairs_with(*forms_[other]) ||
+        normed_[step] != normed_[other] || source(taken(step, 0)) != source(taken(other, 0)))
+        return;
+    set_role(other, StepFusion::kSkipped, 0);
+    epilogue.factor = -1, epilogue.pair = other, epilogue.f = before.f;
+}
+
 int Fusions::taken(int step, size_t input) const {
-    const int repeated = input == 1 || input == 2 ? repeated_[2 * step + input - 1] : -1;
+    const int repeated = input < 3 ? repeated_[3 * step + (int)input] : -1;
     if (repeated >= 0) return repeated;
     return normed_[step] < 0 ? region_.steps[step].inputs[input] : norms_[normed_[step]].x;
 }

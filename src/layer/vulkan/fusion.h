@@ -32,6 +32,7 @@ struct ShuffledChannels {
 struct Epilogue {
     int made, added = -1, factor = -1;  // values; -1: none
     Activation f;
+    int pair = -1;  // step: a product whose f() is the factor instead; -1: none
 };
 
 // A blob that products normalise themselves.
@@ -55,6 +56,8 @@ public:
     const NormedInput* normed(int step) const {
         return normed_[step] < 0 ? nullptr : &norms_[normed_[step]];
     }
+    // The RotaryEmbed of a step's first or second input that it makes itself; -1: none.
+    int rotary_of(int step, int input) const { return rotaries_[2 * step + input]; }
     StepFusion role_of(int step) const { return roles_[step]; }
 
 private:
@@ -67,6 +70,9 @@ private:
     void add_epilogue(int step);
     void add_norm(int step);
     void add_repeated(int step, size_t input);
+    void add_rotary(int step, int input);
+    void add_pair(int step);
+    bool is_for_one(int value) const;
     bool only_products(int value, std::vector<int>* splits, std::vector<int>* products) const;
     bool extend(int step, int behind, Epilogue* epilogue) const;
     bool fits(int step, StepFusion role) const;
@@ -84,8 +90,9 @@ private:
     std::vector<ShuffledChannels> shuffled_;
     std::vector<Epilogue> epilogues_;
     std::vector<NormedInput> norms_;
-    std::vector<int> repeated_;  // values, by step and its second or third input; -1: as they are
-    std::vector<int> normed_;    // by step, one of these; -1: none
+    std::vector<int> repeated_;  // values, by step and its first three inputs; -1: as they are
+    std::vector<int> normed_;    // by step, one of norms_; -1: none
+    std::vector<int> rotaries_;  // steps, by step and its first two inputs
 };
 
 // Records the sums over parts of the pixels of `x` that no producer has made.
@@ -93,6 +100,17 @@ ChannelSums record_channel_sums(Recorder& r, const Value& x);
 // Records the factors of a block. hard_sigmoid may be null.
 void record_gate(Recorder& r, const ChannelSums& sums, const Dense& first, const Dense& second,
                  const Layer* hard_sigmoid, const Value& gate);
+
+bool is_interleaved(const Layer& rotary);
+// Where the values of a pair lie in a row, and the angle of the second one behind the first one's.
+struct RotaryPairs {
+    RotaryPairs(const Layer& rotary, const Shape& x, const Shape& cosines);
+    int pair, partner, second;
+};
+// Records a RotaryEmbed of in[0] by in[1] and in[2] into the rows of `to` from row `first` on,
+// where `to` has more channels each several times.
+void record_rotary(Recorder& r, const Layer& rotary, const Values& in, const Value& to,
+                   uint32_t first);
 
 // Records what makes channels [first, ...) of a ShuffleChannel of the sources into `part`. 0, or a
 // negative code after a message.

@@ -2,6 +2,7 @@
 #include "layer/activation/glu.h"
 #include "layer/sequence/rotaryembed.h"
 #include "layer/vulkan/axes.h"
+#include "layer/vulkan/fusion.h"
 
 namespace quoll {
 
@@ -44,16 +45,7 @@ public:
 
     bool supports(const Shapes&, const Shapes& out) const override { return out[0].n == 1; }
     int record(Recorder& r, const Values& in, const Values& out) const override {
-        const Shape& s = in[0].shape;
-        const uint32_t half = (uint32_t)s.w / 2, angles = (uint32_t)in[1].shape.w;
-        const bool neighbours = layer_.interleaved != 0;
-        const uint32_t second = !neighbours && angles == (uint32_t)s.w ? half : 0;
-        const uint32_t count = half * s.h * s.c;
-        r.dispatch_linear(Shader::rotary, {},
-                          {r.read(in[0]), r.read(in[1]), r.read(in[2]), r.write(out[0])},
-                          {count, half, s.h, neighbours ? 2 : 1, neighbours ? 1 : (int)half, second,
-                           angles, in[0].first, in[1].first, in[2].first, out[0].first},
-                          count);
+        record_rotary(r, layer_, in, out[0], 0);
         return kOk;
     }
 
@@ -62,6 +54,26 @@ private:
 };
 
 }  // namespace
+
+bool is_interleaved(const Layer& rotary) { return as<RotaryEmbed>(&rotary)->interleaved != 0; }
+
+RotaryPairs::RotaryPairs(const Layer& rotary, const Shape& x, const Shape& cosines)
+    : pair(1), partner(x.w / 2), second(cosines.w == x.w ? x.w / 2 : 0) {
+    if (is_interleaved(rotary)) pair = 2, partner = 1, second = 0;
+}
+
+void record_rotary(Recorder& r, const Layer& rotary, const Values& in, const Value& to,
+                   uint32_t first) {
+    const Shape& s = in[0].shape;
+    const uint32_t half = (uint32_t)s.w / 2, angles = (uint32_t)in[1].shape.w;
+    const RotaryPairs pairs(rotary, s, in[1].shape);
+    const uint32_t count = half * s.h * s.c, times = (uint32_t)(to.shape.c / s.c);
+    r.dispatch_linear(
+        Shader::rotary, {}, {r.read(in[0]), r.read(in[1]), r.read(in[2]), r.write(to)},
+        {count, half, s.h, pairs.pair, pairs.partner, pairs.second, angles, in[0].first,
+         in[1].first, in[2].first, to.first + first * s.w, times, to.strides().c},
+        count);
+}
 
 int make_gated_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
     const GLU* glu = as<GLU>(&layer);

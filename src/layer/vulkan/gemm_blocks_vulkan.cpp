@@ -1,4 +1,6 @@
 // Gemm with weights of 3, 4, 6 or 8 bits in blocks. Those of 3 bits are stored in 4, of 6 in 8.
+#include <algorithm>
+
 #include "layer/common/block_quant.h"
 #include "layer/nn/gemm.h"
 #include "layer/vulkan/vulkan_layer.h"
@@ -7,6 +9,9 @@
 namespace quoll {
 
 namespace {
+
+// Where no extension tells how many processors there are, and the invocations of one of them.
+const uint32_t kProcessors = 16, kResident = 1024;
 
 class GemmBlocksVulkan : public VulkanLayer {
 public:
@@ -34,8 +39,17 @@ public:
         Gemm::Product p;
         if (fusion == StepFusion::kNormed)
             return in.size() == 1 && layer_.describe(in, &p) == kOk && p.m == 1;
+        if (fusion == StepFusion::kPaired)
+            return in.size() == 1 && layer_.describe(in, &p) == kOk && is_wide(p) &&
+                   layer_.C_data.empty() && !quant_.input_scales;
         return (fusion == StepFusion::kEpilogue || fusion == StepFusion::kFactor) &&
                in.size() == 1 && layer_.C_data.empty();
+    }
+    bool pairs_with(const VulkanLayer& other) const override {
+        const GemmBlocksVulkan& o = static_cast<const GemmBlocksVulkan&>(other);
+        return bits_ == o.bits_ && quant_.block == o.quant_.block &&
+               layer_.constantK == o.layer_.constantK && layer_.constantN == o.layer_.constantN &&
+               !layer_.quantize_zeros == !o.layer_.quantize_zeros && layer_.alpha == o.layer_.alpha;
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
         return record_fused(r, in, out, Fused());
@@ -46,9 +60,11 @@ public:
         for (const Value& value : in) shapes.push_back(value.shape);
         Gemm::Product p;
         QUOLL_RETURN_IF_ERROR(layer_.describe(shapes, &p));
-        const int rows = p.m > 1 ? 4 : 1, words4 = 128 / bits_;
-        const bool wide =
-            rows == 1 && p.k % words4 == 0 && quant_.block % words4 == 0 && in[0].first % 4 == 0;
+        const bool wide = is_wide(p);
+        const uint32_t groups = (uint32_t)(p.n + 3) / 4;
+        const int rows = p.m > 1 ? 4 : 1, matrices = fused.pair ? 2 : 1;
+        const int lanes = wide ? lanes_for(r, p.k * bits_ / 32, groups, matrices) : 64;
+        const auto* pair = static_cast<const GemmBlocksVulkan*>(fused.pair);
         Addend c = addend(r, p, in);
         if (fused.added) c = {r.read(*fused.added), fused.added->first, p.n, 1, 1.f, true};
         const Value& factor = fused.factor ? *fused.factor : out[0];
@@ -56,17 +72,24 @@ public:
             Shader::gemm_blocks,
             {bits_, rows, layer_.quantize_zeros != 0, quant_.input_scales, c.is_there, wide,
              fused.f.type == kActivationSwish, fused.factor != nullptr, fused.norm != nullptr,
-             fused.norm && fused.norm->has_factors},
-            {r.read(in[0]), weight_, scales_, c.values, r.write(out[0]),
-             fused.factor ? r.read(factor) : scales_, fused.norm ? fused.norm->factors : scales_},
+             fused.norm && fused.norm->has_factors, pair != nullptr, lanes, matrices * lanes},
+            {r.read(in[0]), weight_, scales_, pair ? pair->scales_ : c.values, r.write(out[0]),
+             pair           ? pair->weight_
+             : fused.factor ? r.read(factor)
+                            : scales_,
+             fused.norm ? fused.norm->factors : scales_},
             {p.m, p.n, p.k, words(), (int)quant_.blocks(p.k), quant_.block, in[0].first, p.k,
              c.first, c.row, c.column, out[0].first, layer_.alpha, c.beta, fused.f.a, fused.f.b,
              factor.first, fused.norm ? fused.norm->eps : 0.f},
-            (uint32_t)(p.n + 3) / 4, (uint32_t)(p.m + rows - 1) / rows);
+            groups, (uint32_t)(p.m + rows - 1) / rows);
         return kOk;
     }
 
 private:
+    // One row, and blocks of whole words.
+    bool is_wide(const Gemm::Product& p) const {
+        return p.m == 1 && p.k * bits_ % 32 == 0 && quant_.block * bits_ % 32 == 0;
+    }
     struct Addend {
         Binding values;
         uint32_t first;
@@ -85,6 +108,20 @@ private:
     static void append(const Mat& more, std::vector<float>* values) {
         const std::vector<float> added = values_of(more);
         values->insert(values->end(), added.begin(), added.end());
+    }
+    // Invocations that share a sum of so many words: one word each, as far as all groups run at
+    // once.
+    static int lanes_for(const Recorder& r, int words, uint32_t groups, int matrices) {
+        const uint32_t most =
+            std::min<uint32_t>({256, r.device().limits().maxComputeWorkGroupInvocations,
+                                r.device().limits().maxComputeWorkGroupSize[0]});
+        const uint32_t known = r.device().features().processors;
+        const uint32_t at_once = (known ? known : kProcessors) * kResident;
+        uint32_t lanes = 64;
+        while ((int)lanes < words && 2 * lanes * matrices <= most &&
+               2 * lanes * matrices * groups <= at_once)
+            lanes *= 2;
+        return (int)lanes;
     }
     int words() const { return (layer_.constantK * bits_ + 127) / 128 * 4; }  // of a row
 

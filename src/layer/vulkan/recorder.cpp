@@ -34,6 +34,13 @@ Value Recorder::make(const Shape& shape, Layout layout) {
     return value;
 }
 
+Value Recorder::make_given(const Shape& shape, uint32_t channel_step) {
+    Value value;
+    value.shape = shape, value.channel_step = channel_step;
+    value.block = program_.add_given((size_t)channel_step * shape.c * storage_size(storage_));
+    return value;
+}
+
 int Recorder::keep_integers(const Mat& m, const Shape& shape, Value* value) {
     std::vector<uint32_t> words;
     for (int q = 0; q < m.c; q++) {

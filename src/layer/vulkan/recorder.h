@@ -52,6 +52,8 @@ public:
     Value make(const Shape& shape, Layout layout);
     // Memory for `words` numbers of 32 bits, bound by read_block and write_block.
     int make_block(size_t bytes) { return program_.add_block(bytes); }
+    // Memory that each run brings, for channels at these steps.
+    Value make_given(const Shape& shape, uint32_t channel_step);
 
     // Storage buffers of a dispatch, in the order of their bindings. A value's is its whole block:
     // shaders add Value::first.

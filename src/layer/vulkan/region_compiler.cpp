@@ -19,6 +19,10 @@ Shapes shapes_at(const Region& region, const std::vector<int>& values) {
     return shapes;
 }
 
+// Rows of caches are rounded up to multiples of at least so many, so that lengths which are
+// compiled one after the other mostly have the same; kMoreRows: that they have room for at least.
+const uint32_t kLeastRoom = 128, kMoreRows = 32;
+
 // One pixel: its channels lie as those of a planar blob do.
 bool one_pixel(const Shape& s) { return plane(s) == 1 && s.n == 1; }
 
@@ -42,16 +46,17 @@ int RegionCompiler::compile() {
     choose_layouts();
     fusions_.reset(new Fusions(region_, forms_, layouts_, recorder_.device()));
     choose_places();
+    find_caches();
     for (size_t i = 0; i < region_.values.size(); i++) {
         const RegionValue& value = region_.values[i];
         if (value.constant)
             QUOLL_RETURN_IF_ERROR(
                 recorder_.keep(*value.constant, device_shape(value), layouts_[i], &values_[i]));
         values_[i].shape = device_shape(value);
-        if (!value.is_uploaded()) continue;
+        if (!value.is_uploaded() || values_[i].block >= 0) continue;
         begin_part(-1, (int)i);
         make_output((int)i);
-        uploads_.push_back(recorder_.upload(values_[i], region_.values[i].shape.dtype));
+        uploads_[(int)i] = recorder_.upload(values_[i], region_.values[i].shape.dtype);
         download((int)i);
     }
     for (size_t i = 0; i < region_.steps.size(); i++) {
@@ -64,7 +69,8 @@ int RegionCompiler::compile() {
 void RegionCompiler::begin_part(int step, int upload) {
     recorder_.set_step(step);
     Program& program = recorder_.program();
-    parts_.push_back({step, upload, program.dispatches.size(), program.block_count()});
+    parts_.push_back(
+        {step, upload, program.dispatches.size(), program.block_count(), program.counter_bytes});
 }
 
 bool RegionCompiler::depends(const Part& part, const std::vector<char>& changed) const {
@@ -91,11 +97,9 @@ bool RegionCompiler::add_size(const std::vector<Shape>& shapes, size_t i, size_t
     for (size_t k = 0; k < parts_.size(); k++) {
         const Part& part = parts_[k];
         if (!depends(part, changed)) continue;
-        program.begin_again(part.first_block);
+        program.begin_again(part.first_block, part.first_counter);
         if (part.step < 0) {
-            const auto at = std::count_if(parts_.begin(), parts_.begin() + (long)k,
-                                          [](const Part& p) { return p.step < 0; });
-            recorder_.upload_from(uploads_[at], values_[part.upload],
+            recorder_.upload_from(uploads_[part.upload], values_[part.upload],
                                   region_.values[part.upload].shape.dtype);
             download(part.upload);
         } else {
@@ -239,9 +243,16 @@ int RegionCompiler::record_fused(int index, const Values& in, const Values& out)
         const Epilogue& epilogue = fusions_->epilogue(index);
         if (epilogue.added >= 0) fused.added = &values_[epilogue.added];
         if (epilogue.factor >= 0) fused.factor = &values_[epilogue.factor];
+        if (epilogue.pair >= 0) fused.pair = forms_[epilogue.pair];
         fused.f = epilogue.f;
     }
     if (const NormedInput* normed = fusions_->normed(index)) fused.norm = &normed->norm;
+    for (int i : {0, 1}) {
+        const int rotary = fusions_->rotary_of(index, i);
+        if (rotary < 0) continue;
+        const RegionStep& step = region_.steps[rotary];
+        fused.rotaries[i] = {step.layer, values_[step.inputs[1]], values_[step.inputs[2]]};
+    }
     return forms_[index]->record_fused(recorder_, in, out, fused);
 }
 
@@ -285,7 +296,7 @@ int RegionCompiler::record_step(int index) {
 
 void RegionCompiler::download(int value) {
     const RegionValue& v = region_.values[value];
-    if (!v.is_downloaded) return;
+    if (!v.is_downloaded || values_[value].channel_step) return;
     const auto before = downloads_.find(value);
     if (before != downloads_.end())
         recorder_.download_to(before->second, values_[value], v.shape.dtype);
@@ -293,10 +304,60 @@ void RegionCompiler::download(int value) {
         downloads_[value] = recorder_.download(values_[value], v.shape.dtype);
 }
 
-std::vector<size_t> RegionCompiler::download_offsets() const {
+std::vector<size_t> RegionCompiler::offsets(const std::map<int, size_t>& of, bool uploads) const {
     std::vector<size_t> offsets;
-    for (const auto& place : downloads_) offsets.push_back(place.second);
+    for (size_t i = 0; i < region_.values.size(); i++) {
+        const RegionValue& v = region_.values[i];
+        if (uploads ? !v.is_uploaded() : !v.is_downloaded) continue;
+        const auto found = of.find((int)i);
+        offsets.push_back(found == of.end() ? kNoOffset : found->second);
+    }
     return offsets;
+}
+
+// In the application's device memory, in the type that the device stores floats as.
+bool RegionCompiler::stays_alike(int value) const {
+    const RegionValue& v = region_.values[value];
+    const DType stored = recorder_.storage() == Storage::f16 ? DType::f16 : DType::f32;
+    return v.stays && v.shape.dtype == stored && v.shape.n == 1 && v.shape.dims == 3 &&
+           layouts_[value] == Layout::kPlanar;
+}
+
+void RegionCompiler::find_caches() {
+    std::vector<int> reads(region_.values.size(), 0);
+    for (const RegionStep& step : region_.steps)
+        for (int input : step.inputs) reads[input]++;
+    for (size_t i = 0; i < region_.steps.size(); i++) {
+        const RegionStep& step = region_.steps[i];
+        for (size_t k = 0; k < step.outputs.size(); k++) {
+            const int input = forms_[i]->cache_of(k), all = step.outputs[k];
+            if (input < 0 || !stays_alike(all) || !region_.values[all].is_downloaded || reads[all])
+                continue;
+            const int past = step.inputs[input];
+            const RegionValue& before = region_.values[past];
+            if (before.is_empty())
+                give_cache(-1, all);
+            else if (stays_alike(past) && before.is_uploaded() && !before.is_downloaded &&
+                     reads[past] == 1)
+                give_cache(past, all);
+        }
+    }
+}
+
+void RegionCompiler::give_cache(int past, int all) {
+    const Shape shape = device_shape(region_.values[all]);
+    uint32_t step = kLeastRoom;
+    while (step * 4 < (uint32_t)shape.h) step *= 2;
+    const uint64_t rows = ((uint64_t)shape.h + kMoreRows + step - 1) / step * step;
+    const uint64_t bytes = rows * shape.w * shape.c * sizeof(float);
+    if (bytes > recorder_.device().limits().maxStorageBufferRange) return;
+    const uint32_t channel_step = (uint32_t)(rows * shape.w);
+    values_[all] = recorder_.make_given(shape, channel_step);
+    if (past >= 0) {
+        values_[past] = values_[all];
+        values_[past].shape = device_shape(region_.values[past]);
+    }
+    caches_.push_back({past, all, channel_step});
 }
 
 }  // namespace quoll

@@ -9,6 +9,15 @@
 
 namespace quoll {
 
+const size_t kNoOffset = (size_t)-1;
+
+// Rows that a layer adds to those of an upload, in memory that the run brings, with room for more:
+// the upload's, where it has room and nobody has added to it. One for each of Program::given.
+struct GivenCache {
+    int past, all;          // values; past: -1 where it is empty
+    uint32_t channel_step;  // scalars
+};
+
 class RegionCompiler {
 public:
     // forms: of the region's steps.
@@ -19,8 +28,10 @@ public:
     // values have these shapes, none of them larger. False: what was compiled cannot serve.
     bool add_size(const std::vector<Shape>& shapes, size_t i, size_t n);
     // Where uploads and downloads lie in the staging buffers, in the order of Region::values.
-    std::vector<size_t> upload_offsets() const { return uploads_; }
-    std::vector<size_t> download_offsets() const;
+    // kNoOffset: it lies in memory that a run brings.
+    std::vector<size_t> upload_offsets() const { return offsets(uploads_, true); }
+    std::vector<size_t> download_offsets() const { return offsets(downloads_, false); }
+    const std::vector<GivenCache>& caches() const { return caches_; }
 
 private:
     // Where a value's block is to be: within that of another value, which an operator joins.
@@ -39,6 +50,10 @@ private:
     int record_shuffle(int index);
     void make_output(int value);
     void download(int value);
+    void find_caches();
+    bool stays_alike(int value) const;
+    void give_cache(int past, int all);
+    std::vector<size_t> offsets(const std::map<int, size_t>& of, bool uploads) const;
     // The value in a layout, copied if need be.
     Value in_layout(int value, Layout layout);
     // What was recorded for a step or an upload.
@@ -46,6 +61,7 @@ private:
         int step, upload;  // -1: the other of them
         size_t first;      // dispatch
         int first_block;
+        size_t first_counter;
     };
     void begin_part(int step, int upload);
     bool depends(const Part& part, const std::vector<char>& changed) const;
@@ -61,10 +77,10 @@ private:
     std::vector<Place> places_;
     std::vector<int> makers_;  // steps, -1 for uploads
     Values values_;
-    std::vector<Layouts> step_layouts_;  // that the inputs of a step are wanted in
-    std::map<int, Value> relaid_;        // copies in the other layout
-    std::vector<size_t> uploads_;
-    std::map<int, size_t> downloads_;  // by value
+    std::vector<Layouts> step_layouts_;          // that the inputs of a step are wanted in
+    std::map<int, Value> relaid_;                // copies in the other layout
+    std::map<int, size_t> uploads_, downloads_;  // by value
+    std::vector<GivenCache> caches_;
     std::vector<Part> parts_;
     bool again_ = false;
 };

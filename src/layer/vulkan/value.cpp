@@ -4,7 +4,8 @@ namespace quoll {
 
 Strides Value::strides() const {
     const uint32_t w = shape.w, h = shape.h, d = shape.d, c = shape.c;
-    if (layout == Layout::kPlanar) return {1, w, w * h, w * h * d, w * h * d * c};
+    const uint32_t step = channel_step ? channel_step : w * h * d;
+    if (layout == Layout::kPlanar) return {1, w, w * h, step, step * c};
     return {pitch, pitch * w, pitch * w * h, 1, pitch * w * h * d};
 }
 

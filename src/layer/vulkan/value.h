@@ -29,6 +29,9 @@ struct Value {
     int constant = -1;   // of the Recorder
     uint32_t first = 0;  // scalars from the block's begin; a multiple of 4
     uint32_t pitch = 0;  // kChannelsLast; a multiple of 4
+    // kPlanar: scalars from channel to channel where there are gaps between them; 0: there are
+    // none. Only layers that say so (VulkanLayer::cache_of) meet such values.
+    uint32_t channel_step = 0;
 
     Strides strides() const;
     // Scalars from item to item; 0 where the only one serves all.

@@ -179,8 +179,7 @@ std::shared_ptr<VulkanRegion> VulkanBackend::compile_for(
     if (compiler.compile() != kOk) return nullptr;
     for (size_t i = 0; i + 1 < sizes.size(); i++)
         if (!compiler.add_size(sizes[i], i, sizes.size())) return nullptr;
-    const int status = made->finish(region, sizes, compiler.upload_offsets(),
-                                    compiler.download_offsets(), storage_, opt);
+    const int status = made->finish(region, sizes, compiler, storage_, opt);
     return status == kOk ? made : nullptr;
 }
 

@@ -16,11 +16,15 @@ int VulkanLayer::record_fused(Recorder& r, const Values& in, const Values& out,
     return record(r, in, out);
 }
 
+bool VulkanLayer::pairs_with(const VulkanLayer&) const { return false; }
+
 bool VulkanLayer::dense(Dense*) const { return false; }
 
 bool VulkanLayer::row_norm(const Shape&, RowNorm*) const { return false; }
 
 bool VulkanLayer::takes_empty(size_t) const { return false; }
+
+int VulkanLayer::cache_of(size_t) const { return -1; }
 
 bool VulkanLayer::alias(const Values&, size_t, Value*) const { return false; }
 

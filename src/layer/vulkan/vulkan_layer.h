@@ -51,8 +51,12 @@ enum class StepFusion {
     kEpilogue,  // a product that makes the output of the sum or the activation behind it,
     kFactor,    // or of the multiplication by a blob
     kNormed,    // a product that normalises its only row first
-    kRepeated   // repeats channels of its second and third input itself
+    kPaired,    // a product of one row that makes another one of its input, too, as a factor
+    kRepeated,  // repeats channels of its second and third input itself
+    kRotated    // makes the RotaryEmbeds of its first and second input itself
 };
+
+class VulkanLayer;
 
 // What a step computes together with its own output.
 struct Fused {
@@ -64,6 +68,13 @@ struct Fused {
     Activation f;
     const Value* factor = nullptr;
     const RowNorm* norm = nullptr;  // kNormed: of the first input
+    // kPaired: the product that `f` is applied to, as which the output is a factor of it.
+    const VulkanLayer* pair = nullptr;
+    // kRotated: of the first and the second input.
+    struct Rotary {
+        const Layer* layer = nullptr;
+        Value cosines, sines;
+    } rotaries[2];
 };
 
 // Made once a layer, after its weights were loaded; const from then on, as several threads compile
@@ -90,13 +101,18 @@ public:
     // True if the channels of the output are those of the inputs, one after the other: inputs are
     // then made there where they can be, and record() finds them in the output's block.
     virtual bool joins_channels() const { return false; }
+    // The input whose rows output `index` begins with, where record() takes both with gaps between
+    // their channels (Value::channel_step), and, in one block, appends to it; -1: none.
+    virtual int cache_of(size_t index) const;
     // 0, or a negative code after a message.
     virtual int record(Recorder& r, const Values& in, const Values& out) const = 0;
     // True if record_fused() does kSums, kGated or kEpilogue (of its only output, which is planar),
-    // kFactor besides, kNormed or kRepeated.
+    // kFactor besides, kNormed, kPaired, kRepeated or kRotated.
     virtual bool fuses(StepFusion fusion, const Shapes& in, const Shapes& out) const;
     virtual int record_fused(Recorder& r, const Values& in, const Values& out,
                              const Fused& fused) const;
+    // Of two layers that fuse kPaired: whether both are made by one dispatch.
+    virtual bool pairs_with(const VulkanLayer& other) const;
     // True for layers that are a Dense, which is set.
     virtual bool dense(Dense* dense) const;
     // True if all that it does to a blob of this shape is a RowNorm, which is set.
