@@ -14,15 +14,18 @@ class PoolingVulkan : public VulkanLayer {
 public:
     explicit PoolingVulkan(const Pooling& layer) : layer_(layer) {}
 
-    bool supports(const Shapes& in, const Shapes&) const override {
+    bool takes_integers() const override { return true; }
+    bool supports(const Shapes& in, const Shapes& out) const override {
         const LogMute mute;
+        const bool int8 = layer_.is_max() && !layer_.global_pooling && is_pixels_of_int8(in[0]);
+        if ((is_integer(in[0].dtype) && !int8) || in[0].dtype != out[0].dtype) return false;
         Pooling::Axis x, y, z;
         const bool axes = layer_.axes == 1 ? in[0].dims == 2 : in[0].dims >= 3;
         return axes && layer_.geometry(in[0], &x, &y, &z) == kOk;
     }
     void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                         Layouts* out) const override {
-        all_channels_last(in_shapes, out_shapes, in, out);
+        all_pixels(in_shapes, out_shapes, in, out);
     }
     // The rows of 1-D operators are channels of pixels.
     int record(Recorder& r, const Values& in, const Values& out) const override {

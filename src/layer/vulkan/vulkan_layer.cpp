@@ -50,6 +50,14 @@ void all_channels_last(const Shapes& in_shapes, const Shapes& out_shapes, Layout
     for (size_t i = 0; i < out->size(); i++) (*out)[i] = last_if_possible(out_shapes[i]);
 }
 
+void all_pixels(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in, Layouts* out) {
+    all_channels_last(in_shapes, out_shapes, in, out);
+    for (size_t i = 0; i < in->size(); i++)
+        if (is_pixels_of_int8(in_shapes[i])) (*in)[i] = Layout::kChannelsLast;
+    for (size_t i = 0; i < out->size(); i++)
+        if (is_pixels_of_int8(out_shapes[i])) (*out)[i] = Layout::kChannelsLast;
+}
+
 std::vector<float> values_of(const Mat& weight) {
     std::vector<float> values;
     for (int q = 0; q < weight.c; q++) {

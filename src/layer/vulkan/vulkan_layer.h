@@ -51,7 +51,8 @@ enum class StepFusion {
     kEpilogue,  // a product that makes the output of the sum or the activation behind it,
     kFactor,    // or of the multiplication by a blob
     kNormed,    // a product that normalises its only row first
-    kRepeated   // repeats channels of its second and third input itself
+    kRepeated,  // repeats channels of its second and third input itself
+    kHost       // stores its only output, planar, where the host reads it
 };
 
 // What a step computes together with its own output.
@@ -64,6 +65,9 @@ struct Fused {
     Activation f;
     const Value* factor = nullptr;
     const RowNorm* norm = nullptr;  // kNormed: of the first input
+    // kHost: what is written instead of the output's block, whether f32 where blobs are f16.
+    const Binding* host = nullptr;
+    bool host_floats = false;
 };
 
 // Made once a layer, after its weights were loaded; const from then on, as several threads compile
@@ -93,7 +97,7 @@ public:
     // 0, or a negative code after a message.
     virtual int record(Recorder& r, const Values& in, const Values& out) const = 0;
     // True if record_fused() does kSums, kGated or kEpilogue (of its only output, which is planar),
-    // kFactor besides, kNormed or kRepeated.
+    // kFactor besides, kNormed, kRepeated or kHost.
     virtual bool fuses(StepFusion fusion, const Shapes& in, const Shapes& out) const;
     virtual int record_fused(Recorder& r, const Values& in, const Values& out,
                              const Fused& fused) const;
@@ -130,6 +134,8 @@ void follow_layout(size_t like, const Shapes& in_shapes, const Shapes& out_shape
 // All that can be are channels-last.
 void all_channels_last(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                        Layouts* out);
+// The same, those of s8 too.
+void all_pixels(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in, Layouts* out);
 // The flat values of a weight of f32.
 std::vector<float> values_of(const Mat& weight);
 

@@ -16,6 +16,15 @@ layout(push_constant) uniform Push {
     float bias, factor, beta;
 };
 
+// What is stored as f16 needs no exact power.
+float power(float v, float by) {
+#ifdef STORAGE_F16
+    return exp2(by * log2(v));
+#else
+    return exact_pow(v, by);
+#endif
+}
+
 void main() {
     int i = int(linear_index());
     if (uint(i) >= count) return;
@@ -36,5 +45,5 @@ void main() {
                 const float v = float(x[from + a * x_steps[0] + b * x_steps[1] + c * x_steps[2]]);
                 sum += v * v;
             }
-    y[to] = STORED(float(x[from]) * exact_pow(bias + factor * sum, -beta));
+    y[to] = STORED(float(x[from]) * power(bias + factor * sum, -beta));
 }
