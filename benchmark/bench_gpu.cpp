@@ -1,6 +1,6 @@
 // bench_gpu: a network on a Vulkan device, dispatch by dispatch.
 //
-//   bench_gpu [--fp16] [--bf16] [--int8] [--no-matrices] [--batch N] [--sweep] [--runs N] [--ahead MB] [--list]
+//   bench_gpu [--fp16] [--bf16] [--int8] [--no-matrices] [--batch N] [--sweep] [--runs N] [--list]
 //             [MODEL.param ...]
 //
 // For each model of random weights: milliseconds of whole runs on the device (upload and download
@@ -57,7 +57,7 @@ public:
 
 struct Arguments {
     bool fp16 = false, bf16 = false, int8 = false, no_matrices = false, sweep = false;
-    int runs = 30, batch = 1, ahead = -1;
+    int runs = 30, batch = 1;
     std::vector<std::string> models;
 };
 
@@ -306,8 +306,6 @@ int main(int argc, char** argv) {
     line.option("--batch", a.batch, "items of an input").between(1, 1024);
     line.flag("--sweep", a.sweep, "every tile of convolutions and products, too");
     line.option("--runs", a.runs, "of a profile; ten times as many of the whole").between(1, 10000);
-    line.option("--ahead", a.ahead, "MB of weights that are read ahead for each level; -1: as is")
-        .between(-1, 1024);
     bool list = false;
     line.flag("--list", list, "say which device it is, and end");
     line.option("MODELS", a.models, "MODEL.param, of random weights");
@@ -321,7 +319,6 @@ int main(int argc, char** argv) {
         fprintf(stderr, "bench_gpu: no Vulkan device\n");
         return 1;
     }
-    if (a.ahead >= 0) force_read_ahead((int64_t)a.ahead << 20);
     printf("%s, %u processors, matrices: %s\n", get_gpu_info().device_name(),
            get_gpu_info().processors(), get_gpu_info().support_cooperative_matrix() ? "yes" : "no");
     for (const std::string& model : a.models)

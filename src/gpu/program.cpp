@@ -1,7 +1,6 @@
 #include "gpu/program.h"
 
 #include <algorithm>
-#include <set>
 
 #include "plan/memory_plan.h"
 #include "quoll/status.h"
@@ -9,25 +8,6 @@
 namespace quoll {
 
 namespace {
-
-// Where weights do not fit in the device's cache, products wait for each of their steps as long as
-// the memory takes. The levels of networks leave most of its bandwidth idle, so that what the next
-// ones multiply can be read meanwhile: bytes for each level, what there may be in the cache that
-// has not been multiplied, and from how many bytes of weights on. Devices with so many processors
-// have a cache of 32 MB and more.
-const size_t kAheadBytes = 6 << 20, kMostAhead = 24 << 20, kManyWeights = 24 << 20;
-const uint32_t kManyProcessors = 96;
-const size_t kAheadGroup = 32 << 10;  // of read_ahead.comp
-// Less is not worth a dispatch.
-const size_t kFewWeights = 64 << 10;
-
-// A weight, and the level that reads it first.
-struct Ahead {
-    Binding weight;
-    int level;
-};
-
-thread_local int64_t forced_ahead = -1;
 
 size_t align_up(size_t bytes, size_t alignment) {
     return (bytes + alignment - 1) / alignment * alignment;
@@ -143,87 +123,6 @@ void Program::order_by_level() {
                      [](const Dispatch& a, const Dispatch& b) { return a.level < b.level; });
 }
 
-static std::vector<Ahead> list_weights(const std::vector<Dispatch>& dispatches) {
-    std::vector<Ahead> all;
-    std::set<std::pair<VkBuffer, size_t>> known;
-    for (const Dispatch& dispatch : dispatches)
-        for (const Binding& b : dispatch.bindings)
-            if (b.where == Binding::kFixed && b.bytes >= kFewWeights &&
-                known.insert({b.buffer, b.offset}).second)
-                all.push_back({b, dispatch.level});
-    return all;
-}
-
-// Weights lie in the order of their layers, with biases between them.
-static bool join(const Binding& behind, Binding* part) {
-    const size_t end = part->offset + part->bytes;
-    if (part->buffer != behind.buffer || behind.offset < end || behind.offset - end > kFewWeights)
-        return false;
-    part->bytes = behind.offset + behind.bytes - part->offset;
-    return true;
-}
-
-static Dispatch reader_of(const Binding& part, int block, int level) {
-    Dispatch d = {};
-    Binding nothing;
-    nothing.where = Binding::kBlock, nothing.block = block;
-    nothing.bytes = sizeof(uint32_t), nothing.written = true;
-    d.key = {Shader::read_ahead, Storage::f32, 2, {}};
-    d.bindings = {part, nothing};
-    d.step = d.choice = d.narrowed = -1, d.level = level;
-    return d;
-}
-
-// Adds, to each level, dispatches that read up to `bytes` of weights of the levels behind it.
-void Program::read_ahead(size_t bytes) {
-    const std::vector<Ahead> weights = list_weights(dispatches);
-    const int levels = dispatches.empty() ? 0 : dispatches.back().level + 1;
-    std::vector<Dispatch> made;
-    std::vector<std::pair<int, size_t>> waiting;  // level and bytes of what was read
-    size_t next = 0, done = 0;                    // the next weight, and what was read of it
-    for (int level = 0; level + 1 < levels; level++) {
-        size_t left = bytes, cached = 0;
-        for (const auto& part : waiting) cached += part.first > level ? part.second : 0;
-        while (next < weights.size() && left >= kFewWeights) {
-            const Ahead& ahead = weights[next];
-            const size_t rest = ahead.weight.bytes - done;
-            if (ahead.level <= level || rest < kFewWeights) {
-                next++, done = 0;
-                continue;
-            }
-            if (cached >= kMostAhead) break;
-            Binding part = ahead.weight;
-            part.offset += done;
-            part.bytes = std::min(rest, left / kAheadGroup * kAheadGroup);
-            if (made.empty() || made.back().level != level || !join(part, &made.back().bindings[0]))
-                made.push_back(reader_of(part, add_block(sizeof(uint32_t)), level));
-            waiting.push_back({ahead.level, part.bytes});
-            done += part.bytes, left -= part.bytes, cached += part.bytes;
-        }
-    }
-    for (Dispatch& d : made) {
-        d.push = {(uint32_t)(d.bindings[0].bytes / 4)};
-        d.groups[0] = (uint32_t)((d.bindings[0].bytes + kAheadGroup - 1) / kAheadGroup);
-        d.groups[1] = d.groups[2] = 1;
-    }
-    dispatches.insert(dispatches.end(), made.begin(), made.end());
-    std::stable_sort(dispatches.begin(), dispatches.end(),
-                     [](const Dispatch& a, const Dispatch& b) { return a.level < b.level; });
-}
-
-void force_read_ahead(int64_t bytes) { forced_ahead = bytes; }
-
-// Bytes for each level; 0: none.
-static size_t ahead_bytes(const GpuDevice& device, const std::vector<Dispatch>& dispatches) {
-    if (forced_ahead >= 0) return (size_t)forced_ahead;
-    if (device.features().processors < kManyProcessors || device.info().type() != 0) return 0;
-    size_t bytes = 0;
-    for (const Dispatch& dispatch : dispatches)
-        if (!dispatch.by_size.empty()) return 0;
-    for (const Ahead& ahead : list_weights(dispatches)) bytes += ahead.weight.bytes;
-    return bytes >= kManyWeights ? kAheadBytes : 0;
-}
-
 void Program::place_blocks(size_t alignment) {
     for (const Dispatch& dispatch : dispatches) {
         for (const Binding& binding : dispatch.bindings) {
@@ -257,7 +156,6 @@ void Program::find_barriers() {
 
 int Program::finish(const GpuDevice& device, int threads) {
     order_by_level();
-    if (const size_t bytes = ahead_bytes(device, dispatches)) read_ahead(bytes);
     place_blocks(device.alignment());
     find_barriers();
     return make_pipelines(device, threads);

@@ -59,10 +59,6 @@ struct Dispatch {
 // have `most` parts at most; 0: as they are.
 void force_moved_parts(uint32_t most);
 
-// For measurements: how many bytes of weights are read ahead while dispatches of a level run, by all
-// programs of all devices that this thread finishes from now on; below 0: as it suits the device.
-void force_read_ahead(int64_t bytes);
-
 class Program {
 public:
     // A block of the arena, alive from the first level that touches it to the last one.
@@ -110,7 +106,6 @@ private:
         int first, last;  // levels of the dispatches that touch it
     };
     void order_by_level();
-    void read_ahead(size_t bytes);
     void place_blocks(size_t alignment);
     void find_barriers();
     int make_pipelines(const GpuDevice& device, int threads);

@@ -1,7 +1,6 @@
-// Convolutions and inner products of int8 values.
+// Convolutions of int8 values that convolution_vulkan.cpp does not make.
 #include "layer/common/activation.h"
 #include "layer/nn/convolution.h"
-#include "layer/nn/innerproduct.h"
 #include "layer/vulkan/vulkan_layer.h"
 #include "runtime/log_mute.h"
 
@@ -129,28 +128,6 @@ private:
     const Convolution& layer_;
 };
 
-// A convolution of one pixel for each row.
-class InnerProductInt8Vulkan : public Int8Product {
-public:
-    explicit InnerProductInt8Vulkan(const InnerProduct& layer)
-        : Int8Product(Activation(layer.activation_type, layer.activation_params),
-                      {layer.int8_affine != 0, layer.bottom_zero_point, 0}),
-          layer_(layer) {}
-
-    bool supports(const Shapes& in, const Shapes& out) const override {
-        return in.size() == 1 && fits(layer_.num_input()) && !is_integer(out[0].dtype);
-    }
-    int record(Recorder& r, const Values& in, const Values& out) const override {
-        ConvGeometry g;
-        g.x = g.y = g.z = WindowAxis::none();
-        g.group = 1, g.num_input = layer_.num_input(), g.num_output = layer_.num_output;
-        return record_product(r, g, layer_.bottom_zero_point, in[0], nullptr, out[0]);
-    }
-
-private:
-    const InnerProduct& layer_;
-};
-
 template <class Form, class Op>
 int make_form(const Op& layer, const Mat* output_scale, VulkanContext& context,
               VulkanLayerPtr* made) {
@@ -170,9 +147,6 @@ int make_conv_int8_vulkan(const Layer& layer, VulkanContext& context, VulkanLaye
     if (c && c->int8_scale_term && !c->int16_input() && !c->dynamic_weight)
         return make_form<ConvInt8Vulkan>(*c, c->int8_output() ? &c->top_blob_int8_scales : nullptr,
                                          context, made);
-    const InnerProduct* p = as<InnerProduct>(&layer);
-    if (p && p->int8_scale_term && !p->int16_input() && p->int8_affine != 2)
-        return make_form<InnerProductInt8Vulkan>(*p, nullptr, context, made);
     return kOk;
 }
 

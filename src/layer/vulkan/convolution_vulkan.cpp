@@ -303,6 +303,8 @@ private:
             constants.push_back(t.m), constants.push_back(t.n);
         }
         constants.push_back(!gate ? 0 : gate->shape.n == 1 ? 1 : 2);
+        constants.resize(19, 0);
+        constants.push_back(tiling.splits > 1);
         add_int8(bits, &constants);
         r.dispatch(matrix ? Shader::conv_matrix : Shader::conv_tiled, constants, bindings, words, x,
                    y, (uint32_t)(layer_.group * tiling.splits));

@@ -143,6 +143,25 @@ void RegionCompiler::choose_layouts() {
         for (size_t k = 0; k < out.size(); k++) layouts_[step.outputs[k]] = out[k];
         step_layouts_.push_back(in);
     }
+    choose_planar();
+}
+
+// What is read planar alone is made so by layers that can.
+void RegionCompiler::choose_planar() {
+    for (size_t i = 0; i < region_.steps.size(); i++) {
+        const int output = region_.steps[i].outputs[0];
+        if (!forms_[i]->stores_planar() || is_integer(region_.values[output].shape.dtype)) continue;
+        int readers = 0, planar = 0;
+        for (size_t k = 0; k < region_.steps.size(); k++) {
+            const std::vector<int>& inputs = region_.steps[k].inputs;
+            for (size_t at = 0; at < inputs.size(); at++) {
+                if (inputs[at] != output) continue;
+                readers++;
+                planar += step_layouts_[k][at] == Layout::kPlanar;
+            }
+        }
+        if (readers > 0 && planar == readers) layouts_[output] = Layout::kPlanar;
+    }
 }
 
 // The last first, so that what is placed within a value that is placed itself goes there at once.

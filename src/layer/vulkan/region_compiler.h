@@ -30,6 +30,7 @@ private:
     };
     void choose_layouts();
     Layout upload_layout(int value) const;
+    void choose_planar();
     void choose_places();
     void place_inputs(const RegionStep& step);
     bool can_be_placed(int value, uint32_t first, int into) const;

@@ -16,6 +16,8 @@ int VulkanLayer::record_fused(Recorder& r, const Values& in, const Values& out,
     return record(r, in, out);
 }
 
+bool VulkanLayer::stores_planar() const { return false; }
+
 bool VulkanLayer::dense(Dense*) const { return false; }
 
 bool VulkanLayer::row_norm(const Shape&, RowNorm*) const { return false; }

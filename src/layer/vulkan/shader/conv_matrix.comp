@@ -26,7 +26,7 @@ layout(set = 0, binding = 1) readonly buffer Weight8 { uvec4 weight8[]; };
 layout(set = 0, binding = 7) readonly buffer Gate { uvec2 gate[]; };
 layout(set = 0, binding = 7) readonly buffer Gate8 { uvec4 gate8[]; };
 
-int matrix_group() { return int(gl_WorkGroupID.z) / splits; }
+int matrix_group() { return int(split_group()); }
 
 uvec4 factors[kGate == 2 ? kLoadsA : 1];  // of a step, with kGate
 int gates[kLoadsA];                       // of rows, with kGate == 2: where an item's begin

@@ -6,7 +6,7 @@
 
 #ifdef FROM_INT
 layout(set = 0, binding = 0) readonly buffer Input { int x[]; };
-#define VALUE(i) float(x[i])
+#define VALUE(i) STORED(float(x[i]))
 #else
 READS(0, Input, x);
 #define VALUE(i) x[i]
@@ -16,7 +16,7 @@ layout(set = 0, binding = 1) writeonly buffer Output { int y[]; };
 #define MADE(v) int(float(v))
 #else
 WRITES(1, Output, y);
-#define MADE(v) STORED(v)
+#define MADE(v) v
 #endif
 layout(push_constant) uniform Push {
     uint count, valid, x_first, y_first;
@@ -34,5 +34,5 @@ void main() {
         to += at * y_steps[axis];
         i = rest;
     }
-    y[to] = there ? MADE(VALUE(from)) : MADE(0.0);
+    y[to] = MADE((there ? VALUE(from) : STORED(0.0)));
 }
