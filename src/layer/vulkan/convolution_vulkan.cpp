@@ -34,6 +34,9 @@ struct WindowTile {
 };
 const WindowTile kLargeWindows = {8, 64, 4, 2}, kSmallWindows = {4, 32, 4, 1};
 
+// A bit of kInt8 in common/conv.glsl.
+const int kRoundsInput = 2;
+
 // Of common/conv.glsl.
 struct ConvPush {
     Value in, out, residual;
@@ -80,11 +83,6 @@ public:
             form_ = Form::kDepthwise;
         else if (layer.axes >= 2 && (layer.group == 1 || whole))
             form_ = has_matrices ? Form::kMatrix : Form::kTiled;
-    }
-
-    // Whether it makes int8 convolutions of these parameters: padding is rounded with the inputs.
-    bool multiplies_int8() const {
-        return form_ != Form::kDirect && (layer_.int8_affine || layer_.pad_value == 0.f);
     }
 
     int load(VulkanContext& context) {
@@ -165,14 +163,17 @@ private:
         for (const Value& value : in) shapes.push_back(value.shape);
         ConvPush push;
         QUOLL_RETURN_IF_ERROR(convolution_geometry(layer_, layer_, shapes, &push.g));
-        if (form_ == Form::kDirect) return record_direct(r, push.g, in, out);
+        const int bits = int8_ ? int8_bits(is_integer(in[0].shape.dtype)) : 0;
+        push.pad_value = int8_ ? (float)layer_.int8_padding() : layer_.pad_value;
+        if (form_ == Form::kDirect) return record_direct(r, push.g, in, out, push.pad_value, bits);
+        // It is rounded with the inputs there.
+        if (form_ == Form::kMatrix && (bits & kRoundsInput)) push.pad_value /= input_scale_;
         push.in = in[0], push.out = out, push.residual = in.back();
         push.channels = form_ == Form::kDepthwise ? layer_.num_output : outputs();
         push.steps = push.g.maxk();
-        push.pad_value = int8_ ? (float)layer_.int8_padding() : layer_.pad_value, push.f = f_;
+        push.f = f_;
         const bool pointwise = is_pointwise(push.g);
         const Words constants = {f_.type, layer_.bias_term, layer_.add_input, pointwise};
-        const int bits = int8_ ? int8_bits(is_integer(in[0].shape.dtype)) : 0;
         const std::vector<Binding> bindings = {r.read(in[0]), weight_, bias_or_any(),
                                                r.read(in.back()), r.write(out)};
         Words words = push.words();
@@ -206,7 +207,7 @@ private:
         const signed char* const w = (const signed char*)bytes.data;
         values->assign(w, w + layer_.weight_data_size);
         std::vector<float> factors(4 + 4 * round4(n), 0.f);
-        factors[0] = layer_.bottom_blob_int8_scales[0], factors[1] = (float)layer_.top_zero_point;
+        factors[0] = input_scale_ = layer_.bottom_blob_int8_scales[0], factors[1] = (float)layer_.top_zero_point;
         for (int p = 0; p < n; p++) {
             int sum = 0;
             for (int i = 0; i < each; i++) sum += w[p * each + i];
@@ -220,7 +221,7 @@ private:
         return context.weights.add(factors, Storage::f32, &bias_);
     }
     int int8_bits(bool from_int8) const {
-        return 1 + (from_int8 ? 0 : 2) + (layer_.int8_output() ? 4 : 0) +
+        return 1 + (from_int8 ? 0 : kRoundsInput) + (layer_.int8_output() ? 4 : 0) +
                (layer_.int8_affine ? 8 : 0);
     }
     static void add_int8(int bits, Words* constants) {
@@ -400,8 +401,8 @@ private:
         return {value.first, s.w, s.h, s.d, s.c, s.n};
     }
 
-    int record_direct(Recorder& r, const ConvGeometry& g, const Values& in,
-                      const Value& out) const {
+    int record_direct(Recorder& r, const ConvGeometry& g, const Values& in, const Value& out,
+                      float pad_value, int bits) const {
         const bool last = out.layout == Layout::kChannelsLast;
         const uint32_t stored = last ? round4(g.num_output) : (uint32_t)g.num_output;
         std::vector<uint32_t> table;
@@ -417,16 +418,19 @@ private:
         Binding sizes;
         QUOLL_RETURN_IF_ERROR(r.constants(table, &sizes));
         const uint32_t count = (uint32_t)(g.x.out * g.y.out * g.z.out * out.shape.n) * stored;
+        Words constants = {f_.type, layer_.bias_term, layer_.add_input};
+        add_int8(bits, &constants);
         r.dispatch_linear(
-            Shader::conv_direct, {f_.type, layer_.bias_term, layer_.add_input},
+            Shader::conv_direct, constants,
             {r.read(in[0]), weight_, bias_or_any(), r.read(in.back()), r.write(out), sizes},
-            {count, (int)last, layer_.pad_value, f_.a, f_.b}, count);
+            {count, (int)last, pad_value, f_.a, f_.b}, count);
         return kOk;
     }
 
     const Convolution& layer_;
     const Activation f_;
     const bool int8_;
+    float input_scale_ = 1.f;  // with int8_
     int num_input_;
     Form form_ = Form::kDirect;
     Binding weight_, bias_;
@@ -437,13 +441,11 @@ private:
 int make_convolution_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made) {
     const Convolution* convolution = as<Convolution>(&layer);
     if (!convolution || convolution->dynamic_weight) return kOk;
+    if (convolution->int8_scale_term ? convolution->int16_input()
+                                     : convolution->weight_data.dtype != DType::f32)
+        return kOk;
     std::unique_ptr<ConvolutionVulkan> form(
         new ConvolutionVulkan(*convolution, context.has_matrices()));
-    if (convolution->int8_scale_term) {
-        if (convolution->int16_input() || !form->multiplies_int8()) return kOk;
-    } else if (convolution->weight_data.dtype != DType::f32) {
-        return kOk;
-    }
     QUOLL_RETURN_IF_ERROR(form->load(context));
     *made = std::move(form);
     return kOk;
