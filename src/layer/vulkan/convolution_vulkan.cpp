@@ -180,8 +180,7 @@ private:
         if (form_ == Form::kDepthwise) {
             words[3] = 1;
             const bool square = !pointwise && push.g.x.kernel == push.g.y.kernel &&
-                                push.g.x.kernel <= kLargestSquare && push.g.z.in == 1 &&
-                                push.g.z.out == 1 && push.g.z.kernel == 1;
+                                push.g.x.kernel <= kLargestSquare && is_flat(push.g);
             Words special = constants;
             special.push_back(square ? push.g.x.kernel : 0);
             special.push_back(fused.sums != nullptr);
@@ -194,7 +193,7 @@ private:
             record_windows(r, push, words, bindings);
             return kOk;
         }
-        record_product(r, words, constants, bindings, fused.gate, bits);
+        record_product(r, words, constants, bindings, fused.gate, is_flat(push.g), bits);
         return kOk;
     }
 
@@ -250,6 +249,9 @@ private:
     int outputs() const { return layer_.num_output / layer_.group; }  // of a group
     Binding bias_or_any() const { return layer_.bias_term || int8_ ? bias_ : weight_; }
 
+    static bool is_flat(const ConvGeometry& g) {
+        return g.z.in == 1 && g.z.out == 1 && g.z.kernel == 1;
+    }
     static bool is_pointwise(const ConvGeometry& g) {
         for (const WindowAxis* axis : {&g.x, &g.y, &g.z})
             if (axis->kernel != 1 || axis->stride != 1 || axis->before || axis->after) return false;
@@ -280,7 +282,7 @@ private:
     }
 
     void record_product(Recorder& r, Words words, Words constants, std::vector<Binding> bindings,
-                        const Value* gate, int bits) const {
+                        const Value* gate, bool flat, int bits) const {
         const bool matrix = form_ == Form::kMatrix;
         const GpuFeatures& features = r.device().features();
         const int pixels = (int)words[9].bits, steps = (int)words[13].bits;
@@ -304,8 +306,8 @@ private:
             constants.push_back(t.m), constants.push_back(t.n);
         }
         constants.push_back(!gate ? 0 : gate->shape.n == 1 ? 1 : 2);
-        constants.resize(19, 0);
-        constants.push_back(tiling.splits > 1);
+        constants.resize(17, 0);
+        constants.insert(constants.end(), {flat, false, tiling.splits > 1});
         add_int8(bits, &constants);
         r.dispatch(matrix ? Shader::conv_matrix : Shader::conv_tiled, constants, bindings, words, x,
                    y, (uint32_t)(layer_.group * tiling.splits));
@@ -324,7 +326,7 @@ private:
         for (const WindowAxis* axis : {&push.g.x, &push.g.y})
             if (axis->kernel > kLargestWindow || axis->stride != 1 || axis->dilation != 1)
                 return false;
-        return push.g.z.in == 1 && push.g.z.out == 1 && push.g.z.kernel == 1;
+        return is_flat(push.g);
     }
 
     void record_windows(Recorder& r, const ConvPush& push, Words words,

@@ -2,10 +2,15 @@
 // memory.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "index.glsl"
 #include "math.glsl"
 #include "functions.glsl"
+
+// How far neighbourhoods of the first axis alone reach to both sides: unrolled, so that all loads
+// are under way at once. 0: any.
+layout(constant_id = 0) const int kHalf = 0;
 
 READS(0, Input, x);
 WRITES(1, Output, y);
@@ -39,6 +44,15 @@ void main() {
         i = rest;
     }
     float sum = 0.0;
+    if (kHalf > 0) {
+        [[unroll]] for (int a = -kHalf; a <= kHalf; a++) {
+            const bool inside = a >= first[0] && a <= last[0];
+            const float v = float(x[inside ? from + a * x_steps[0] : from]);
+            sum += inside ? v * v : 0.0;
+        }
+        y[to] = STORED(float(x[from]) * power(bias + factor * sum, -beta));
+        return;
+    }
     for (int c = first[2]; c <= last[2]; c++)
         for (int b = first[1]; b <= last[1]; b++)
             for (int a = first[0]; a <= last[0]; a++) {

@@ -6,6 +6,7 @@ layout(constant_id = 1) const bool kBias = false;
 layout(constant_id = 2) const bool kResidual = false;
 layout(constant_id = 3) const bool kPointwise = false;  // 1x1, stride 1, no padding
 
+layout(constant_id = 17) const bool kFlat = false;  // one slice along d, of x, y and the window
 // Of int8 values, which are whole numbers of what floats are stored as: sums are scaled (1), inputs
 // are rounded (2), outputs too (4), with a zero point (8).
 layout(constant_id = 20) const int kInt8 = 0;
@@ -60,6 +61,8 @@ ivec4 window_of(int pixel) {
     const int ox = pixel - row * y_w;
     int slice = row / y_h;
     const int oy = row - slice * y_h;
+    if (kFlat)
+        return ivec4(ox * stride_w - before_w, oy * stride_h - before_h, 0, slice * x_w * x_h);
     const int item = slice / y_d;
     const int oz = slice - item * y_d;
     return ivec4(ox * stride_w - before_w, oy * stride_h - before_h, oz * stride_d - before_d,
@@ -115,10 +118,14 @@ bool is_before_end(Cursor at, int groups) { return kPointwise ? at.c < groups : 
 // From the window's first pixel to that of the tap, in the buffer.
 int offset_of(Cursor at) {
     if (kPointwise) return 0;
-    return ((at.kz * dilation_d * x_h + at.ky * dilation_h) * x_w + at.kx * dilation_w) * x_pitch;
+    const int rows = kFlat ? at.ky * dilation_h : at.kz * dilation_d * x_h + at.ky * dilation_h;
+    return (rows * x_w + at.kx * dilation_w) * x_pitch;
 }
 bool is_inside(Row row, Cursor at) {
     if (kPointwise) return true;
+    if (kFlat)
+        return uint(row.window.x + at.kx * dilation_w) < uint(x_w) &&
+               uint(row.window.y + at.ky * dilation_h) < uint(x_h);
     const ivec3 p = row.window + ivec3(at.kx * dilation_w, at.ky * dilation_h, at.kz * dilation_d);
     return uint(p.x) < uint(x_w) && uint(p.y) < uint(x_h) && uint(p.z) < uint(x_d);
 }
