@@ -181,9 +181,8 @@ void Recorder::copy(const Value& from, const Value& to) {
     const CopyAxis w = {(uint32_t)s.w, a.w, b.w}, h = {(uint32_t)s.h, a.h, b.h};
     const CopyAxis d = {(uint32_t)s.d, a.d, b.d}, n = {(uint32_t)s.n, a.n, b.n};
     const CopyAxis c = {(uint32_t)s.c, a.c, b.c};
-    const Shader shader = are_words(from) == are_words(to) ? Shader::copy
-                          : are_words(from)                ? Shader::copy_from_int
-                                                           : Shader::copy_to_int;
+    const bool changes = are_words(from) != are_words(to);
+    const Shader shader = changes ? Shader::copy_int : Shader::copy;
     if (to.layout == Layout::kChannelsLast)
         record_strided_copy(*this, from, from.first, to, to.first,
                             {{round4(s.c), a.c, b.c}, w, h, d, n}, (uint32_t)s.c, shader);
@@ -201,7 +200,9 @@ void record_strided_copy(Recorder& r, const Value& from, uint32_t first_from, co
     for (const CopyAxis& axis : axes) push.push_back(axis.size);
     for (const CopyAxis& axis : axes) push.push_back(axis.from);
     for (const CopyAxis& axis : axes) push.push_back(axis.to);
-    r.dispatch_linear(shader, {}, {r.read(from), r.write(to)}, push, count);
+    Words constants;
+    if (shader == Shader::copy_int) constants.push_back(are_words(from));
+    r.dispatch_linear(shader, constants, {r.read(from), r.write(to)}, push, count);
 }
 
 }  // namespace quoll

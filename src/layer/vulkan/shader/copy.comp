@@ -1,22 +1,16 @@
-// Values, or whole numbers (FROM_INT, TO_INT) of or to a word each, from strides to strides over up to six axes, the first one the fastest of the output.
+// Values from strides to strides over up to six axes, the first one the fastest of the output. INTS:
+// of whole numbers in a word each, or to such.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"
 #include "index.glsl"
 
-#ifdef FROM_INT
-layout(set = 0, binding = 0) readonly buffer Input { int x[]; };
-#define VALUE(i) STORED(float(x[i]))
-#else
 READS(0, Input, x);
-#define VALUE(i) x[i]
-#endif
-#ifdef TO_INT
-layout(set = 0, binding = 1) writeonly buffer Output { int y[]; };
-#define MADE(v) int(float(v))
-#else
 WRITES(1, Output, y);
-#define MADE(v) v
+#ifdef INTS
+layout(constant_id = 0) const bool kFromInt = false;
+layout(set = 0, binding = 0) readonly buffer Words { int from_words[]; };
+layout(set = 0, binding = 1) writeonly buffer ToWords { int to_words[]; };
 #endif
 layout(push_constant) uniform Push {
     uint count, valid, x_first, y_first;
@@ -34,5 +28,12 @@ void main() {
         to += at * y_steps[axis];
         i = rest;
     }
-    y[to] = MADE((there ? VALUE(from) : STORED(0.0)));
+#ifdef INTS
+    if (!kFromInt)
+        to_words[to] = there ? int(float(x[from])) : 0;
+    else
+        y[to] = there ? STORED(float(from_words[from])) : STORED(0.0);
+#else
+    y[to] = there ? x[from] : STORED(0.0);
+#endif
 }
