@@ -1,11 +1,13 @@
 // bench_gpu: a network on a Vulkan device, dispatch by dispatch.
 //
-//   bench_gpu [--fp16] [--no-matrices] [--batch N] [--sweep] [--runs N] [--list] [MODEL.param ...]
+//   bench_gpu [--fp16] [--bf16] [--int8] [--no-matrices] [--batch N] [--sweep] [--runs N] [--list]
+//             [MODEL.param ...]
 //
 // For each model of random weights: milliseconds of whole runs on the device (upload and download
 // included; minimum and median), the largest difference from the CPU's answer as a part of the
 // range, then each dispatch: its microseconds by the device's timestamps (minimum), groups, shader,
 // layer.
+// --int8: convolutions and inner products round their inputs to int8, and have weights of int8.
 // --sweep also times every tile and number of splits that convolutions, and products on matrix
 // units, may have, and says what was best for each beside what the library chose.
 #include <math.h>
@@ -14,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -53,7 +56,7 @@ public:
 };
 
 struct Arguments {
-    bool fp16 = false, no_matrices = false, sweep = false;
+    bool fp16 = false, bf16 = false, int8 = false, no_matrices = false, sweep = false;
     int runs = 30, batch = 1;
     std::vector<std::string> models;
 };
@@ -74,6 +77,24 @@ Mat filled_input(const Shape& shape) {
     return m;
 }
 
+// The lines of a .param; of the int8 form of its layers.
+int read_param(const std::string& path, bool int8, std::string* text) {
+    std::ifstream file(path);
+    if (!file) {
+        fprintf(stderr, "bench_gpu: %s: cannot be read\n", path.c_str());
+        return kError;
+    }
+    std::string line;
+    while (std::getline(file, line)) {
+        const std::string type = line.substr(0, line.find(' '));
+        const bool grouped = type == "ConvolutionDepthWise";
+        if (int8 && (grouped || type == "Convolution" || type == "InnerProduct"))
+            line += grouped ? " 8=1" : " 8=2";
+        *text += line + "\n";
+    }
+    return kOk;
+}
+
 int input_shape(const std::string& path, Shape* shape) {
     Model model;
     BlobSizes sizes;
@@ -88,9 +109,14 @@ int input_shape(const std::string& path, Shape* shape) {
     return kError;
 }
 
-int load(Net* net, const std::string& path) {
-    QUOLL_RETURN_IF_ERROR(net->load_param(path.c_str()));
-    return net->load_model(RandomWeights());
+int load(Net* net, const std::string& path, bool int8) {
+    std::string text;
+    QUOLL_RETURN_IF_ERROR(read_param(path, int8, &text));
+    Model model;
+    const unsigned char* memory = (const unsigned char*)text.c_str();
+    QUOLL_RETURN_IF_ERROR(model.load_param(DataReaderFromMemory(memory)));
+    QUOLL_RETURN_IF_ERROR(net->load_param_mem(text.c_str()));
+    return net->load_model(RandomWeights(model));
 }
 
 int run(const Net& net, const Mat& input, std::vector<Mat>* outs) {
@@ -231,14 +257,20 @@ int report(const KeepingBackend& backend, const Arguments& a) {
     return kOk;
 }
 
+const char* precision_of(const Arguments& a) {
+    if (a.fp16) return a.no_matrices ? "fp16 tiles" : "fp16";
+    return a.bf16 ? "bf16" : "fp32";
+}
+
 int bench(const std::string& path, const Arguments& a) {
     Net cpu, gpu;
     gpu.opt.use_fp16_storage = a.fp16;
     gpu.opt.use_cooperative_matrix = !a.no_matrices;
     const auto backend = std::make_shared<KeepingBackend>(gpu.opt);
     gpu.add_backend(backend);
-    QUOLL_RETURN_IF_ERROR(load(&cpu, path));
-    QUOLL_RETURN_IF_ERROR(load(&gpu, path));
+    gpu.opt.use_bf16_storage = a.bf16;
+    QUOLL_RETURN_IF_ERROR(load(&cpu, path, a.int8));
+    QUOLL_RETURN_IF_ERROR(load(&gpu, path, a.int8));
     Shape shape;
     QUOLL_RETURN_IF_ERROR(input_shape(path, &shape));
     shape.n = a.batch;
@@ -256,8 +288,8 @@ int bench(const std::string& path, const Arguments& a) {
         times.push_back(now() - begin);
     }
     std::sort(times.begin(), times.end());
-    printf("%s %s: %.3f ms (median %.3f), first %.0f ms, differs by %.2g\n", path.c_str(),
-           a.fp16 ? a.no_matrices ? "fp16 tiles" : "fp16" : "fp32", times[0] * 1e3,
+    printf("%s%s %s: %.3f ms (median %.3f), first %.0f ms, differs by %.2g\n", path.c_str(),
+           a.int8 ? " int8" : "", precision_of(a), times[0] * 1e3,
            times[times.size() / 2] * 1e3, first * 1e3, differs);
     return report(*backend, a);
 }
@@ -268,6 +300,8 @@ int main(int argc, char** argv) {
     Arguments a;
     CommandLine line("Times networks on a Vulkan device, dispatch by dispatch.", "bench_gpu");
     line.flag("--fp16", a.fp16, "blobs and weights as f16");
+    line.flag("--bf16", a.bf16, "blobs of the host as bf16");
+    line.flag("--int8", a.int8, "convolutions and inner products of int8");
     line.flag("--no-matrices", a.no_matrices, "no matrix units (use_cooperative_matrix)");
     line.option("--batch", a.batch, "items of an input").between(1, 1024);
     line.flag("--sweep", a.sweep, "every tile of convolutions and products, too");

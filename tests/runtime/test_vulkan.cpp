@@ -384,6 +384,15 @@ void check_fused(const char* layers, int size, const std::map<std::string, int>&
     }
 }
 
+TEST_F(Vulkan, the_last_layer_stores_what_the_host_reads) {
+    check_fused(
+        "4 4\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in a 0=64 1=5 4=2 5=1 6=4800 9=1\n"
+        "Pooling mean 1 1 a m 0=1 4=1\n"
+        "Softmax softmax 1 1 m out\n",
+        15, {{"softmax", 1}, {"download", 0}});
+}
+
 // A depthwise convolution adds up its pixels, a convolution multiplies by the factors itself;
 // channels that are no whole vec4s.
 TEST_F(Vulkan, squeeze_excite_is_one_dispatch) {

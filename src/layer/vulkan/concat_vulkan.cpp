@@ -10,14 +10,19 @@ class ConcatVulkan : public VulkanLayer {
 public:
     explicit ConcatVulkan(const Concat& layer) : layer_(layer) {}
 
+    bool takes_integers() const override { return true; }
     bool supports(const Shapes& in, const Shapes& out) const override {
+        if (is_integer(out[0].dtype) && !is_pixels_of_int8(out[0])) return false;
         for (const Shape& shape : in)
-            if (shape.dims != out[0].dims) return false;
+            if (shape.dims != out[0].dims || shape.dtype != out[0].dtype) return false;
         return items_fit(in, out[0].n);
     }
     void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                         Layouts* out) const override {
-        follow_layout(0, in_shapes, out_shapes, in, out);
+        if (is_pixels_of_int8(out_shapes[0]))
+            all_pixels(in_shapes, out_shapes, in, out);
+        else
+            follow_layout(0, in_shapes, out_shapes, in, out);
     }
     bool joins_channels() const override { return layer_.axis == 0; }
 

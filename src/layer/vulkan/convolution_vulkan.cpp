@@ -34,6 +34,9 @@ struct WindowTile {
 };
 const WindowTile kLargeWindows = {8, 64, 4, 2}, kSmallWindows = {4, 32, 4, 1};
 
+// A bit of kInt8 in common/conv.glsl.
+const int kRoundsInput = 2;
+
 // Of common/conv.glsl.
 struct ConvPush {
     Value in, out, residual;
@@ -71,7 +74,9 @@ Words ConvPush::words() const {
 class ConvolutionVulkan : public VulkanLayer {
 public:
     ConvolutionVulkan(const Convolution& layer, bool has_matrices)
-        : layer_(layer), f_(layer.activation_type, layer.activation_params) {
+        : layer_(layer),
+          f_(layer.activation_type, layer.activation_params),
+          int8_(layer.int8_scale_term != 0) {
         num_input_ = layer.weight_data_size / layer.maxk() / (layer.num_output / layer.group);
         const bool whole = num_input_ / layer.group % 4 == 0 && outputs() % 4 == 0;
         if (layer.axes >= 2 && layer.depthwise())
@@ -81,19 +86,25 @@ public:
     }
 
     int load(VulkanContext& context) {
-        std::vector<float> values = values_of(layer_.weight_data);
+        std::vector<float> values;
+        if (int8_)
+            QUOLL_RETURN_IF_ERROR(load_int8(context, &values));
+        else
+            values = values_of(layer_.weight_data);
         if (form_ == Form::kTiled) values = tiled_weights(values);
         if (form_ == Form::kMatrix) values = matrix_weights(values);
         if (form_ == Form::kDepthwise) values = depthwise_weights(values);
         QUOLL_RETURN_IF_ERROR(context.weights.add(values, context.storage, &weight_));
-        if (!layer_.bias_term) return kOk;
+        if (!layer_.bias_term || int8_) return kOk;
         return context.weights.add(values_of(layer_.bias_data), Storage::f32, &bias_);
     }
 
-    bool supports(const Shapes& in, const Shapes& out) const override {
+    bool takes_integers() const override { return int8_; }
+    bool supports(const Shapes& of_types, const Shapes& made) const override {
+        const Shapes in = as_floats(of_types), out = as_floats(made);
         const LogMute mute;
         ConvGeometry g;
-        if (convolution_geometry(layer_, layer_, in, &g) != kOk) return false;
+        if (convolution_geometry(layer_, layer_, of_types, &g) != kOk) return false;
         if (layer_.add_input && !(in.back() == out[0] && made_by(g, in[0]) == out[0])) return false;
         if (form_ == Form::kDirect || in[0].dims >= 3) return true;
         // Vec4s reach over the end of a pixel.
@@ -106,7 +117,7 @@ public:
         if (form_ == Form::kDirect)
             follow_layout(0, in_shapes, out_shapes, in, out);
         else
-            all_channels_last(in_shapes, out_shapes, in, out);
+            all_pixels(in_shapes, out_shapes, in, out);
     }
 
     int record(Recorder& r, const Values& in, const Values& out) const override {
@@ -114,7 +125,7 @@ public:
     }
 
     bool fuses(StepFusion fusion, const Shapes& in, const Shapes& out) const override {
-        if (in[0].dims != 3 || out[0].dims != 3) return false;
+        if (in[0].dims != 3 || out[0].dims != 3 || int8_) return false;
         if (fusion == StepFusion::kSums) return form_ == Form::kDepthwise;
         const bool product = form_ == Form::kMatrix || (form_ == Form::kTiled && in[0].n == 1);
         ConvGeometry g;
@@ -125,7 +136,7 @@ public:
     // 1x1 of one pixel.
     bool dense(Dense* dense) const override {
         if (form_ != Form::kTiled && form_ != Form::kMatrix) return false;
-        if (layer_.group != 1 || layer_.add_input || layer_.maxk() != 1) return false;
+        if (layer_.group != 1 || layer_.add_input || layer_.maxk() != 1 || int8_) return false;
         dense->weight = weight_, dense->bias = bias_, dense->has_bias = layer_.bias_term;
         dense->inputs = (uint32_t)num_input_, dense->outputs = (uint32_t)layer_.num_output;
         const bool rows = form_ == Form::kMatrix;
@@ -135,43 +146,99 @@ public:
         return true;
     }
 
-    int record_fused(Recorder& r, const Values& in, const Values& out,
+    int record_fused(Recorder& r, const Values& taken, const Values& out,
                      const Fused& fused) const override {
-        Shapes shapes;
-        for (const Value& value : in) shapes.push_back(value.shape);
-        ConvPush push;
-        QUOLL_RETURN_IF_ERROR(convolution_geometry(layer_, layer_, shapes, &push.g));
-        if (form_ == Form::kDirect) return record_direct(r, push.g, in, out[0]);
-        push.in = in[0], push.out = out[0], push.residual = in.back();
-        push.channels = form_ == Form::kDepthwise ? layer_.num_output : outputs();
-        push.steps = push.g.maxk();
-        push.pad_value = layer_.pad_value, push.f = f_;
-        const bool pointwise = is_pointwise(push.g);
-        const Words constants = {f_.type, layer_.bias_term, layer_.add_input, pointwise};
-        const std::vector<Binding> bindings = {r.read(in[0]), weight_, bias_or_any(),
-                                               r.read(in.back()), r.write(out[0])};
-        Words words = push.words();
-        if (form_ == Form::kDepthwise) {
-            words[3] = 1;
-            const bool square = !pointwise && push.g.x.kernel == push.g.y.kernel &&
-                                push.g.x.kernel <= kLargestSquare && push.g.z.in == 1 &&
-                                push.g.z.out == 1 && push.g.z.kernel == 1;
-            Words special = constants;
-            special.push_back(square ? push.g.x.kernel : 0);
-            special.push_back(fused.sums != nullptr);
-            record_depthwise(r, words, special, bindings, (uint32_t)in[0].shape.n, fused.sums);
-            return kOk;
-        }
-        words[13] = push.steps * (int)words[3].bits;
-        if (!fused.gate && fits_windows(r, push, words)) {
-            record_windows(r, push, words, bindings);
-            return kOk;
-        }
-        record_product(r, words, constants, bindings, fused.gate);
+        Values in = taken;
+        if (are_words(in[0])) in[0] = floats_of(r, in[0]);
+        if (!are_words(out[0])) return record_floats(r, in, out[0], fused);
+        const Value made = r.make(as_floats({out[0].shape})[0], Layout::kPlanar);
+        QUOLL_RETURN_IF_ERROR(record_floats(r, in, made, fused));
+        r.copy(made, out[0]);
         return kOk;
     }
 
 private:
+    int record_floats(Recorder& r, const Values& in, const Value& out, const Fused& fused) const {
+        Shapes shapes;
+        for (const Value& value : in) shapes.push_back(value.shape);
+        ConvPush push;
+        QUOLL_RETURN_IF_ERROR(convolution_geometry(layer_, layer_, shapes, &push.g));
+        const int bits = int8_ ? int8_bits(is_integer(in[0].shape.dtype)) : 0;
+        push.pad_value = int8_ ? (float)layer_.int8_padding() : layer_.pad_value;
+        if (form_ == Form::kDirect) return record_direct(r, push.g, in, out, push.pad_value, bits);
+        // It is rounded with the inputs there.
+        if (form_ == Form::kMatrix && (bits & kRoundsInput)) push.pad_value /= input_scale_;
+        push.in = in[0], push.out = out, push.residual = in.back();
+        push.channels = form_ == Form::kDepthwise ? layer_.num_output : outputs();
+        push.steps = push.g.maxk();
+        push.f = f_;
+        const bool pointwise = is_pointwise(push.g);
+        const Words constants = {f_.type, layer_.bias_term, layer_.add_input, pointwise};
+        const std::vector<Binding> bindings = {r.read(in[0]), weight_, bias_or_any(),
+                                               r.read(in.back()), r.write(out)};
+        Words words = push.words();
+        if (form_ == Form::kDepthwise) {
+            words[3] = 1;
+            const bool square = !pointwise && push.g.x.kernel == push.g.y.kernel &&
+                                push.g.x.kernel <= kLargestSquare && is_flat(push.g);
+            Words special = constants;
+            special.push_back(square ? push.g.x.kernel : 0);
+            special.push_back(fused.sums != nullptr);
+            add_int8(bits, &special);
+            record_depthwise(r, words, special, bindings, (uint32_t)in[0].shape.n, fused.sums);
+            return kOk;
+        }
+        words[13] = push.steps * (int)words[3].bits;
+        if (!fused.gate && !int8_ && fits_windows(r, push, words)) {
+            record_windows(r, push, words, bindings);
+            return kOk;
+        }
+        record_product(r, words, constants, bindings, fused.gate, is_flat(push.g), bits);
+        return kOk;
+    }
+
+    // Weights as whole numbers, and what conv.glsl does with sums of them.
+    int load_int8(VulkanContext& context, std::vector<float>* values) {
+        const Mat &from = layer_.weight_data, &scales = layer_.weight_data_int8_scales;
+        const Mat bytes = from.dtype == DType::s8 ? from : quantize_weight(from, scales);
+        if (bytes.empty()) return kOutOfMemory;
+        const int n = layer_.num_output, each = layer_.weight_data_size / n;
+        const signed char* const w = (const signed char*)bytes.data;
+        values->assign(w, w + layer_.weight_data_size);
+        std::vector<float> factors(4 + 4 * round4(n), 0.f);
+        factors[0] = input_scale_ = layer_.bottom_blob_int8_scales[0], factors[1] = (float)layer_.top_zero_point;
+        for (int p = 0; p < n; p++) {
+            int sum = 0;
+            for (int i = 0; i < each; i++) sum += w[p * each + i];
+            const float scale = scales[(size_t)((int64_t)p * scales.w / n)];
+            float* const to = &factors[4 + p / 4 * 16 + p % 4];
+            to[0] = layer_.int8_affine ? (float)sum * (float)layer_.bottom_zero_point : 0.f;
+            to[4] = dequantize_scale(factors[0], scale);
+            to[8] = layer_.bias_term ? layer_.bias_data[(size_t)p] : 0.f;
+            to[12] = layer_.int8_output() ? layer_.top_blob_int8_scales[0] : 1.f;
+        }
+        return context.weights.add(factors, Storage::f32, &bias_);
+    }
+    int int8_bits(bool from_int8) const {
+        return 1 + (from_int8 ? 0 : kRoundsInput) + (layer_.int8_output() ? 4 : 0) +
+               (layer_.int8_affine ? 8 : 0);
+    }
+    static void add_int8(int bits, Words* constants) {
+        if (!bits) return;
+        constants->resize(20, 0);
+        constants->push_back(bits);
+    }
+    static Shapes as_floats(Shapes shapes) {
+        for (Shape& shape : shapes) shape.dtype = DType::f32;
+        return shapes;
+    }
+    // The same numbers, stored as floats are; still s8.
+    static Value floats_of(Recorder& r, const Value& words) {
+        Value made = r.make(as_floats({words.shape})[0], Layout::kPlanar);
+        r.copy(words, made);
+        made.shape.dtype = words.shape.dtype;
+        return made;
+    }
     // The output before something is added, which may have more values.
     Shape made_by(const ConvGeometry& g, const Shape& in) const {
         Shape made = conv_output_shape(layer_, g, in.dtype);
@@ -180,8 +247,11 @@ private:
         return made;
     }
     int outputs() const { return layer_.num_output / layer_.group; }  // of a group
-    Binding bias_or_any() const { return layer_.bias_term ? bias_ : weight_; }
+    Binding bias_or_any() const { return layer_.bias_term || int8_ ? bias_ : weight_; }
 
+    static bool is_flat(const ConvGeometry& g) {
+        return g.z.in == 1 && g.z.out == 1 && g.z.kernel == 1;
+    }
     static bool is_pointwise(const ConvGeometry& g) {
         for (const WindowAxis* axis : {&g.x, &g.y, &g.z})
             if (axis->kernel != 1 || axis->stride != 1 || axis->before || axis->after) return false;
@@ -212,7 +282,7 @@ private:
     }
 
     void record_product(Recorder& r, Words words, Words constants, std::vector<Binding> bindings,
-                        const Value* gate) const {
+                        const Value* gate, bool flat, int bits) const {
         const bool matrix = form_ == Form::kMatrix;
         const GpuFeatures& features = r.device().features();
         const int pixels = (int)words[9].bits, steps = (int)words[13].bits;
@@ -236,6 +306,9 @@ private:
             constants.push_back(t.m), constants.push_back(t.n);
         }
         constants.push_back(!gate ? 0 : gate->shape.n == 1 ? 1 : 2);
+        constants.resize(17, 0);
+        constants.insert(constants.end(), {flat, false, tiling.splits > 1});
+        add_int8(bits, &constants);
         r.dispatch(matrix ? Shader::conv_matrix : Shader::conv_tiled, constants, bindings, words, x,
                    y, (uint32_t)(layer_.group * tiling.splits));
     }
@@ -253,7 +326,7 @@ private:
         for (const WindowAxis* axis : {&push.g.x, &push.g.y})
             if (axis->kernel > kLargestWindow || axis->stride != 1 || axis->dilation != 1)
                 return false;
-        return push.g.z.in == 1 && push.g.z.out == 1 && push.g.z.kernel == 1;
+        return is_flat(push.g);
     }
 
     void record_windows(Recorder& r, const ConvPush& push, Words words,
@@ -330,8 +403,8 @@ private:
         return {value.first, s.w, s.h, s.d, s.c, s.n};
     }
 
-    int record_direct(Recorder& r, const ConvGeometry& g, const Values& in,
-                      const Value& out) const {
+    int record_direct(Recorder& r, const ConvGeometry& g, const Values& in, const Value& out,
+                      float pad_value, int bits) const {
         const bool last = out.layout == Layout::kChannelsLast;
         const uint32_t stored = last ? round4(g.num_output) : (uint32_t)g.num_output;
         std::vector<uint32_t> table;
@@ -347,15 +420,19 @@ private:
         Binding sizes;
         QUOLL_RETURN_IF_ERROR(r.constants(table, &sizes));
         const uint32_t count = (uint32_t)(g.x.out * g.y.out * g.z.out * out.shape.n) * stored;
+        Words constants = {f_.type, layer_.bias_term, layer_.add_input};
+        add_int8(bits, &constants);
         r.dispatch_linear(
-            Shader::conv_direct, {f_.type, layer_.bias_term, layer_.add_input},
+            Shader::conv_direct, constants,
             {r.read(in[0]), weight_, bias_or_any(), r.read(in.back()), r.write(out), sizes},
-            {count, (int)last, layer_.pad_value, f_.a, f_.b}, count);
+            {count, (int)last, pad_value, f_.a, f_.b}, count);
         return kOk;
     }
 
     const Convolution& layer_;
     const Activation f_;
+    const bool int8_;
+    float input_scale_ = 1.f;  // with int8_
     int num_input_;
     Form form_ = Form::kDirect;
     Binding weight_, bias_;
@@ -365,8 +442,9 @@ private:
 
 int make_convolution_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made) {
     const Convolution* convolution = as<Convolution>(&layer);
-    if (!convolution || convolution->dynamic_weight || convolution->int8_scale_term ||
-        convolution->weight_data.dtype != DType::f32)
+    if (!convolution || convolution->dynamic_weight) return kOk;
+    if (convolution->int8_scale_term ? convolution->int16_input()
+                                     : convolution->weight_data.dtype != DType::f32)
         return kOk;
     std::unique_ptr<ConvolutionVulkan> form(
         new ConvolutionVulkan(*convolution, context.has_matrices()));

@@ -14,16 +14,20 @@ class PoolingVulkan : public VulkanLayer {
 public:
     explicit PoolingVulkan(const Pooling& layer) : layer_(layer) {}
 
-    bool supports(const Shapes& in, const Shapes&) const override {
+    bool takes_integers() const override { return true; }
+    bool supports(const Shapes& in, const Shapes& out) const override {
         const LogMute mute;
+        const bool int8 = layer_.is_max() && !layer_.global_pooling && is_pixels_of_int8(in[0]);
+        if ((is_integer(in[0].dtype) && !int8) || in[0].dtype != out[0].dtype) return false;
         Pooling::Axis x, y, z;
         const bool axes = layer_.axes == 1 ? in[0].dims == 2 : in[0].dims >= 3;
         return axes && layer_.geometry(in[0], &x, &y, &z) == kOk;
     }
     void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                         Layouts* out) const override {
-        all_channels_last(in_shapes, out_shapes, in, out);
+        all_pixels(in_shapes, out_shapes, in, out);
     }
+    bool stores_planar() const override { return layer_.axes != 1 && !layer_.global_pooling; }
     // The rows of 1-D operators are channels of pixels.
     int record(Recorder& r, const Values& in, const Values& out) const override {
         if (layer_.axes != 1) return record_pixels(r, in, out);
@@ -59,17 +63,20 @@ private:
                 table.push_back((uint32_t)word);
         Binding sizes;
         QUOLL_RETURN_IF_ERROR(r.constants(table, &sizes));
-        const Rows rows = rows_of(out[0]);
-        const uint32_t count = rows.count * rows.vectors();
+        const bool planar = out[0].layout == Layout::kPlanar;
+        const uint32_t channels = (uint32_t)out[0].shape.c, vectors = round4(channels) / 4;
+        const uint32_t pitch = planar ? plane(out[0].shape) : out[0].pitch / 4;
+        const uint32_t first = planar ? out[0].first : out[0].first / 4;
+        const uint32_t count = plane(out[0].shape) * (uint32_t)out[0].shape.n * vectors;
         const Pooling::Axis &x = axes[0], &y = axes[1], &z = axes[2];
         const bool square = layer_.is_max() && x.kernel == y.kernel && x.kernel <= kLargestSquare &&
                             slides(x) && slides(y) && slides(z) && z.in == 1 && z.out == 1 &&
                             z.kernel == 1;
         r.dispatch_linear(
-            Shader::pool, {layer_.is_max(), square ? x.kernel : 0},
+            Shader::pool, {layer_.is_max(), square ? x.kernel : 0, planar},
             {r.read(in[0]), r.write(out[0]), sizes},
-            {count, rows.vectors(), rows.length, in[0].pitch / 4, in[0].first / 4, rows.pitch / 4,
-             out[0].first / 4, x.in, y.in, x.out, y.out, x.stride, y.stride, x.before, y.before},
+            {count, vectors, channels, in[0].pitch / 4, in[0].first / 4, pitch, first, x.in, y.in,
+             x.out, y.out, x.stride, y.stride, x.before, y.before},
             count);
         return kOk;
     }

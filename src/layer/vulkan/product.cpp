@@ -74,7 +74,9 @@ void MatrixProduct::record_vectors(Recorder& r) const {
     const uint32_t groups = ((uint32_t)columns + 3) / 4;
     const bool wide = depth % 8 == 0 && a_steps.first % 8 == 0;
     const uint32_t threads = threads_of(r.device(), depth, groups * (uint32_t)rows);
-    r.dispatch(Shader::innerproduct, {f.type, has_bias, depth % 4 == 0, wide, threads, has_addend},
+    Words constants = {f.type, has_bias, depth % 4 == 0, wide, threads, has_addend};
+    if (int8) constants.push_back(int8);
+    r.dispatch(Shader::innerproduct, constants,
                {a, b, has_bias ? bias : b, y, has_addend ? addend : b},
                {depth, columns, a_steps.first, y_steps.first, f.a, f.b, addend_steps.first,
                 addend_steps.row, addend_steps.column, alpha, beta},
@@ -144,7 +146,7 @@ void MatrixProduct::record_units(Recorder& r, Words push) const {
     Words constants = {has_addend, f.type, has_bias, a_in(4), b_in(4)};
     const Words shape = tile_constants(t, r.device().features().matrix);
     constants.insert(constants.end(), shape.begin(), shape.end());
-    constants.insert(constants.end(), {a_in(8), b_in(8), out_vectors});
+    constants.insert(constants.end(), {a_in(8), b_in(8), out_vectors, tiling.splits > 1});
     std::vector<Binding> bindings = {a, b, has_addend ? addend : a, y, has_bias ? bias : a};
     add_split(r, tiling, x * y_groups * (uint32_t)(c * d), y, &bindings);
     push.push_back(tiling.splits);

@@ -30,6 +30,7 @@ struct MatrixProduct {
     Binding bias;  // of each column, in f32
     bool has_bias = false;
     Activation f;
+    int int8 = 0;  // of innerproduct.comp, for record_vectors() alone
 
     // What is made of y besides. y and its steps are set, and C is none where a blob is added.
     void add_epilogue(const Recorder& r, const Fused& fused);

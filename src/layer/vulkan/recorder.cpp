@@ -28,7 +28,8 @@ size_t host_bytes(const Shape& shape, DType dtype) {
 Value Recorder::make(const Shape& shape, Layout layout) {
     Value value;
     value.shape = shape, value.layout = layout;
-    const size_t size = is_integer(shape.dtype) ? 4 : storage_size(storage_);
+    const bool words = is_integer(shape.dtype) && layout == Layout::kPlanar;
+    const size_t size = words ? 4 : storage_size(storage_);
     value.block = program_.add_block(stored_scalars(shape, layout) * size);
     if (layout == Layout::kChannelsLast) value.pitch = round4(shape.c);
     return value;
@@ -158,6 +159,13 @@ size_t Recorder::download(const Value& from, DType host) {
     return offset;
 }
 
+Binding Recorder::download_binding(const Shape& shape, DType host) {
+    Binding to;
+    to.where = Binding::kDownload, to.bytes = host_bytes(shape, host), to.written = true;
+    to.offset = program_.add_download(to.bytes, device_.alignment());
+    return to;
+}
+
 void Recorder::download_to(size_t offset, const Value& from, DType host) {
     const size_t bytes = host_bytes(from.shape, host);
     Binding to;
@@ -180,15 +188,18 @@ void Recorder::copy(const Value& from, const Value& to) {
     const CopyAxis w = {(uint32_t)s.w, a.w, b.w}, h = {(uint32_t)s.h, a.h, b.h};
     const CopyAxis d = {(uint32_t)s.d, a.d, b.d}, n = {(uint32_t)s.n, a.n, b.n};
     const CopyAxis c = {(uint32_t)s.c, a.c, b.c};
+    const bool changes = are_words(from) != are_words(to);
+    const Shader shader = changes ? Shader::copy_int : Shader::copy;
     if (to.layout == Layout::kChannelsLast)
         record_strided_copy(*this, from, from.first, to, to.first,
-                            {{round4(s.c), a.c, b.c}, w, h, d, n}, (uint32_t)s.c);
+                            {{round4(s.c), a.c, b.c}, w, h, d, n}, (uint32_t)s.c, shader);
     else
-        record_strided_copy(*this, from, from.first, to, to.first, {w, h, d, c, n}, w.size);
+        record_strided_copy(*this, from, from.first, to, to.first, {w, h, d, c, n}, w.size,
+                            shader);
 }
 
 void record_strided_copy(Recorder& r, const Value& from, uint32_t first_from, const Value& to,
-                         uint32_t first_to, std::vector<CopyAxis> axes, uint32_t valid) {
+                         uint32_t first_to, std::vector<CopyAxis> axes, uint32_t valid, Shader shader) {
     uint32_t count = 1;
     for (const CopyAxis& axis : axes) count *= axis.size;
     axes.resize(6, CopyAxis{1, 0, 0});
@@ -196,7 +207,9 @@ void record_strided_copy(Recorder& r, const Value& from, uint32_t first_from, co
     for (const CopyAxis& axis : axes) push.push_back(axis.size);
     for (const CopyAxis& axis : axes) push.push_back(axis.from);
     for (const CopyAxis& axis : axes) push.push_back(axis.to);
-    r.dispatch_linear(Shader::copy, {}, {r.read(from), r.write(to)}, push, count);
+    Words constants;
+    if (shader == Shader::copy_int) constants.push_back(are_words(from));
+    r.dispatch_linear(shader, constants, {r.read(from), r.write(to)}, push, count);
 }
 
 }  // namespace quoll

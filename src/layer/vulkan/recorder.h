@@ -85,12 +85,15 @@ public:
     void dispatch_linear(Shader shader, const Words& constants,
                          const std::vector<Binding>& bindings, const Words& push, uint32_t count);
 
-    // The values of `from` into `to`, which has another layout or place.
+    // The values of `from` into `to`, which has another layout or place, or keeps integers in another
+    // way.
     void copy(const Value& from, const Value& to);
     // Between values and the staging buffers, where they lie without gaps from the returned offset
     // on.
     size_t upload(const Value& to, DType host);
     size_t download(const Value& from, DType host);
+    // Where download() would leave it.
+    Binding download_binding(const Shape& shape, DType host);
     void upload_from(size_t offset, const Value& to, DType host);
     void download_to(size_t offset, const Value& from, DType host);
     Program& program() { return program_; }
@@ -116,7 +119,8 @@ struct CopyAxis {
 // to[i . to strides] = from[i . from strides] for all i; starting at scalars `first_*` of the
 // blocks. At most 6 axes. Of the fastest one `valid` are copied, and zeros stored behind these.
 void record_strided_copy(Recorder& r, const Value& from, uint32_t first_from, const Value& to,
-                         uint32_t first_to, std::vector<CopyAxis> axes, uint32_t valid);
+                         uint32_t first_to, std::vector<CopyAxis> axes, uint32_t valid,
+                         Shader shader = Shader::copy);
 
 }  // namespace quoll
 

@@ -51,6 +51,9 @@ private:
     const Reduction& layer_;
 };
 
+// Of neighbourhoods, to both sides, that lrn.comp unrolls.
+const int kMostUnrolled = 4;
+
 class LrnVulkan : public VulkanLayer {
 public:
     explicit LrnVulkan(const LRN& layer) : layer_(layer) {}
@@ -84,7 +87,8 @@ public:
         const float terms = channels ? (float)size : (float)size * (float)size;
         push.push_back(layer_.bias), push.push_back(layer_.alpha / terms);
         push.push_back(layer_.beta);
-        r.dispatch_linear(Shader::lrn, {}, {r.read(in[0]), r.write(out[0])}, push,
+        const bool first = channels && b.order[0] == 3 && half <= kMostUnrolled;
+        r.dispatch_linear(Shader::lrn, {first ? half : 0}, {r.read(in[0]), r.write(out[0])}, push,
                           (uint32_t)in[0].shape.total());
         return kOk;
     }

@@ -6,6 +6,9 @@ namespace quoll {
 
 namespace {
 
+// Values that a step writes over the bus itself.
+const size_t kMostForHost = 1 << 16;
+
 // Rules of operators do not see storage types.
 Shape device_shape(const RegionValue& value) {
     Shape shape = value.shape;
@@ -144,6 +147,25 @@ void RegionCompiler::choose_layouts() {
         for (size_t k = 0; k < out.size(); k++) layouts_[step.outputs[k]] = out[k];
         step_layouts_.push_back(in);
     }
+    choose_planar();
+}
+
+// What is read planar alone is made so by layers that can.
+void RegionCompiler::choose_planar() {
+    for (size_t i = 0; i < region_.steps.size(); i++) {
+        const int output = region_.steps[i].outputs[0];
+        if (!forms_[i]->stores_planar() || is_integer(region_.values[output].shape.dtype)) continue;
+        int readers = 0, planar = 0;
+        for (size_t k = 0; k < region_.steps.size(); k++) {
+            const std::vector<int>& inputs = region_.steps[k].inputs;
+            for (size_t at = 0; at < inputs.size(); at++) {
+                if (inputs[at] != output) continue;
+                readers++;
+                planar += step_layouts_[k][at] == Layout::kPlanar;
+            }
+        }
+        if (readers > 0 && planar == readers) layouts_[output] = Layout::kPlanar;
+    }
 }
 
 // The last first, so that what is placed within a value that is placed itself goes there at once.
@@ -190,7 +212,8 @@ Value RegionCompiler::in_layout(int value, Layout layout) {
     const Value& from = values_[value];
     if (from.layout == layout) return from;
     const Shape& s = from.shape;
-    if (one_pixel(s) && (layout == Layout::kPlanar || s.c % 4 == 0)) {
+    if (one_pixel(s) && !is_integer(s.dtype) &&
+        (layout == Layout::kPlanar || s.c % 4 == 0)) {
         Value view = from;
         view.layout = layout;
         view.pitch = layout == Layout::kChannelsLast ? round4(s.c) : 0;
@@ -234,6 +257,36 @@ int RegionCompiler::record_shuffle(int index) {
     return kOk;
 }
 
+// Whether the host alone takes what a step makes, of few values, in a type that the step stores.
+bool RegionCompiler::stores_for_host(int index) const {
+    const RegionStep& step = region_.steps[index];
+    const int value = step.outputs[0];
+    const RegionValue& v = region_.values[value];
+    const bool stored = v.shape.dtype == DType::f32 ||
+                        (v.shape.dtype == DType::f16 && recorder_.storage() == Storage::f16);
+    if (!v.is_downloaded || !stored || v.shape.total() > kMostForHost || again_) return false;
+    if (step.outputs.size() != 1 || layouts_[value] != Layout::kPlanar) return false;
+    if (fusions_->role_of(index) != StepFusion::kNone || places_[value].value >= 0) return false;
+    for (const RegionStep& reader : region_.steps)
+        for (int input : reader.inputs)
+            if (input == value) return false;
+    return forms_[index]->fuses(StepFusion::kHost, shapes_at(region_, step.inputs),
+                                shapes_at(region_, step.outputs));
+}
+
+int RegionCompiler::record_for_host(int index, const Values& in) {
+    const int output = region_.steps[index].outputs[0];
+    const Shape& shape = region_.values[output].shape;
+    const Binding to = recorder_.download_binding(shape, shape.dtype);
+    Fused fused;
+    fused.host = &to;
+    fused.host_floats = shape.dtype == DType::f32 && recorder_.storage() == Storage::f16;
+    downloads_[output] = to.offset;
+    Value out;
+    out.shape = device_shape(region_.values[output]);
+    return forms_[index]->record_fused(recorder_, in, {out}, fused);
+}
+
 int RegionCompiler::record_fused(int index, const Values& in, const Values& out) {
     const SqueezeExcite* block = fusions_->block_of(index);
     Fused fused;
@@ -272,6 +325,7 @@ int RegionCompiler::record_step(int index) {
         const int value = gated ? fusions_->block_of(index)->x : fusions_->taken(index, i);
         in.push_back(in_layout(value, step_layouts_[index][i]));
     }
+    if (stores_for_host(index)) return record_for_host(index, in);
     std::vector<int> outputs = step.outputs;
     if (role == StepFusion::kEpilogue) outputs[0] = fusions_->epilogue(index).made;
     size_t aliases = 0;
@@ -298,10 +352,12 @@ void RegionCompiler::download(int value) {
     const RegionValue& v = region_.values[value];
     if (!v.is_downloaded || values_[value].channel_step) return;
     const auto before = downloads_.find(value);
+    const bool integers = is_integer(v.shape.dtype);
+    const Value from = integers ? in_layout(value, Layout::kPlanar) : values_[value];
     if (before != downloads_.end())
-        recorder_.download_to(before->second, values_[value], v.shape.dtype);
+        recorder_.download_to(before->second, from, v.shape.dtype);
     else
-        downloads_[value] = recorder_.download(values_[value], v.shape.dtype);
+        downloads_[value] = recorder_.download(from, v.shape.dtype);
 }
 
 std::vector<size_t> RegionCompiler::offsets(const std::map<int, size_t>& of, bool uploads) const {

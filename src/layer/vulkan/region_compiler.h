@@ -41,10 +41,13 @@ private:
     };
     void choose_layouts();
     Layout upload_layout(int value) const;
+    void choose_planar();
     void choose_places();
     void place_inputs(const RegionStep& step);
     bool can_be_placed(int value, uint32_t first, int into) const;
     int record_step(int index);
+    bool stores_for_host(int index) const;
+    int record_for_host(int index, const Values& in);
     int record_fused(int index, const Values& in, const Values& out);
     void record_gate_of(const SqueezeExcite& block);
     int record_shuffle(int index);

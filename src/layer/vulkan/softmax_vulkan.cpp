@@ -25,15 +25,16 @@ int threads_of(const GpuDevice& device, uint32_t length, uint32_t lines) {
     return few && most ? kMostThreads : kManyThreads;
 }
 
-void record_lines(Recorder& r, const Value& from, const Value& to, bool log, const Words& push,
-                  uint32_t length, uint32_t lines) {
+void record_lines(Recorder& r, const Value& from, const Binding& to, bool floats, bool log,
+                  const Words& push, uint32_t length, uint32_t lines) {
     const bool serial = length < kShortLine || lines > kManyLines;
-    const std::vector<Binding> bindings = {r.read(from), r.write(to)};
+    const std::vector<Binding> bindings = {r.read(from), to};
     if (serial)
-        r.dispatch_linear(Shader::softmax, {serial, log, kThreads}, bindings, push, lines);
+        r.dispatch_linear(Shader::softmax, {serial, log, kThreads, floats}, bindings, push, lines);
     else
-        r.dispatch(Shader::softmax, {serial, log, threads_of(r.device(), length, lines)}, bindings,
-                   push, lines);
+        r.dispatch(Shader::softmax,
+                   {serial, log, threads_of(r.device(), length, lines), floats}, bindings, push,
+                   lines);
 }
 
 class SoftmaxVulkan : public VulkanLayer {
@@ -49,7 +50,14 @@ public:
         else
             VulkanLayer::choose_layouts(in_shapes, out_shapes, in, out);
     }
+    bool fuses(StepFusion fusion, const Shapes&, const Shapes&) const override {
+        return fusion == StepFusion::kHost;
+    }
     int record(Recorder& r, const Values& in, const Values& out) const override {
+        return record_fused(r, in, out, Fused());
+    }
+    int record_fused(Recorder& r, const Values& in, const Values& out,
+                     const Fused& fused) const override {
         const int dims = in[0].shape.dims;
         const int axis = axis_index(dims, axis_ < 0 ? axis_ + dims : axis_);
         const MemoryAxes from = memory_axes(in[0]), to = memory_axes(out[0]);
@@ -65,7 +73,8 @@ public:
         Words push = {lines, length, from.steps[axis], to.steps[axis], in[0].first, out[0].first};
         for (const Words* words : {&sizes, &steps, &made})
             push.insert(push.end(), words->begin(), words->end());
-        record_lines(r, in[0], out[0], log_, push, length, lines);
+        const Binding stored = fused.host ? *fused.host : r.write(out[0]);
+        record_lines(r, in[0], stored, fused.host_floats, log_, push, length, lines);
         return kOk;
     }
 
@@ -80,7 +89,7 @@ void record_softmax(Recorder& r, const Value& from, const Value& to, uint32_t le
                     uint32_t lines) {
     Words push = {lines, length, 1, 1, from.first, to.first};
     for (uint32_t words : {lines, length, length}) push.insert(push.end(), {words, 1, 1, 1});
-    record_lines(r, from, to, false, push, length, lines);
+    record_lines(r, from, r.write(to), false, false, push, length, lines);
 }
 
 int make_softmax_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {

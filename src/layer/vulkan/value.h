@@ -41,11 +41,17 @@ struct Value {
 inline uint32_t round4(uint32_t n) { return (n + 3) / 4 * 4; }
 // Values of a channel of one item.
 inline uint32_t plane(const Shape& s) { return (uint32_t)s.w * s.h * s.d; }
-// s32, s8 and u8: a word each, whatever floats are stored as, and planar.
+// s32, s8 and u8: a word each, whatever floats are stored as, and planar; but s8 in channels-last
+// order, as int8 convolutions take and make it, is stored as floats are.
 inline bool is_integer(DType dtype) {
     return dtype == DType::s32 || dtype == DType::s8 || dtype == DType::u8;
 }
 inline bool can_be_channels_last(const Shape& s) { return s.dims >= 3 && !is_integer(s.dtype); }
+// s8 as floats are stored.
+inline bool is_pixels_of_int8(const Shape& s) { return s.dims >= 3 && s.dtype == DType::s8; }
+inline bool are_words(const Value& value) {
+    return is_integer(value.shape.dtype) && value.layout == Layout::kPlanar;
+}
 // Scalars that a value of its own block takes.
 size_t stored_scalars(const Shape& shape, Layout layout);
 

@@ -17,6 +17,7 @@ int VulkanLayer::record_fused(Recorder& r, const Values& in, const Values& out,
 }
 
 bool VulkanLayer::pairs_with(const VulkanLayer&) const { return false; }
+bool VulkanLayer::stores_planar() const { return false; }
 
 bool VulkanLayer::dense(Dense*) const { return false; }
 
@@ -52,6 +53,14 @@ void all_channels_last(const Shapes& in_shapes, const Shapes& out_shapes, Layout
                        Layouts* out) {
     for (size_t i = 0; i < in->size(); i++) (*in)[i] = last_if_possible(in_shapes[i]);
     for (size_t i = 0; i < out->size(); i++) (*out)[i] = last_if_possible(out_shapes[i]);
+}
+
+void all_pixels(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in, Layouts* out) {
+    all_channels_last(in_shapes, out_shapes, in, out);
+    for (size_t i = 0; i < in->size(); i++)
+        if (is_pixels_of_int8(in_shapes[i])) (*in)[i] = Layout::kChannelsLast;
+    for (size_t i = 0; i < out->size(); i++)
+        if (is_pixels_of_int8(out_shapes[i])) (*out)[i] = Layout::kChannelsLast;
 }
 
 std::vector<float> values_of(const Mat& weight) {

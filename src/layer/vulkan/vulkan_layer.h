@@ -53,7 +53,8 @@ enum class StepFusion {
     kNormed,    // a product that normalises its only row first
     kPaired,    // a product of one row that makes another one of its input, too, as a factor
     kRepeated,  // repeats channels of its second and third input itself
-    kRotated    // makes the RotaryEmbeds of its first and second input itself
+    kRotated,   // makes the RotaryEmbeds of its first and second input itself
+    kHost       // stores its only output, planar, where the host reads it
 };
 
 class VulkanLayer;
@@ -75,6 +76,9 @@ struct Fused {
         const Layer* layer = nullptr;
         Value cosines, sines;
     } rotaries[2];
+    // kHost: what is written instead of the output's block, whether f32 where blobs are f16.
+    const Binding* host = nullptr;
+    bool host_floats = false;
 };
 
 // Made once a layer, after its weights were loaded; const from then on, as several threads compile
@@ -93,6 +97,9 @@ public:
     // one for each output, planar; to be changed to those that it makes. By default planar alone.
     virtual void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                                 Layouts* out) const;
+    // Whether record() makes floats, which choose_layouts() made channels-last, planar where all that
+    // read them take them so.
+    virtual bool stores_planar() const;
     // True if output `index` is values of an input as they lie: sets layout, block, first and pitch
     // of *out; its shape is set. record() then is not to make it.
     virtual bool alias(const Values& in, size_t index, Value* out) const;
@@ -107,7 +114,7 @@ public:
     // 0, or a negative code after a message.
     virtual int record(Recorder& r, const Values& in, const Values& out) const = 0;
     // True if record_fused() does kSums, kGated or kEpilogue (of its only output, which is planar),
-    // kFactor besides, kNormed, kPaired, kRepeated or kRotated.
+    // kFactor besides, kNormed, kPaired, kRepeated, kRotated or kHost.
     virtual bool fuses(StepFusion fusion, const Shapes& in, const Shapes& out) const;
     virtual int record_fused(Recorder& r, const Values& in, const Values& out,
                              const Fused& fused) const;
@@ -146,6 +153,8 @@ void follow_layout(size_t like, const Shapes& in_shapes, const Shapes& out_shape
 // All that can be are channels-last.
 void all_channels_last(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                        Layouts* out);
+// The same, those of s8 too.
+void all_pixels(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in, Layouts* out);
 // The flat values of a weight of f32.
 std::vector<float> values_of(const Mat& weight);
 

@@ -34,7 +34,7 @@ vec4 square_window(ivec4 window, int c, int vectors) {
             const int at = kx * dilation_w;
             const bool inside = row && uint(window.x + at) < uint(x_w);
             const int from = inside ? first + (y * x_w + at) * x_pitch : x_first + c;
-            const vec4 v = vec4(x[from]);
+            const vec4 v = arrived(vec4(x[from]));
             sum += (inside ? v : vec4(pad_value)) *
                    vec4(weight[(ky * kSquare + kx) * vectors + c]);
         }
@@ -45,8 +45,7 @@ vec4 square_window(ivec4 window, int c, int vectors) {
 vec4 made(int pixel, int c, int vectors) {
     const ivec4 window = window_of(pixel);
     vec4 sum = kSquare > 0 ? square_window(window, c, vectors) : any_window(window, c, vectors);
-    if (kBias) sum += bias[c];
-    return store_output(pixel, c, c, sum);
+    return store_output(pixel, c, c, biased(sum, c));
 }
 
 void main() {

@@ -6,10 +6,13 @@
 #include "index.glsl"
 #include "math.glsl"
 #include "activation.glsl"
+#include "int8.glsl"
+#include "affine8.glsl"
 
 layout(constant_id = 0) const int kActivation = 0;
 layout(constant_id = 1) const bool kBias = false;
 layout(constant_id = 2) const bool kResidual = false;
+layout(constant_id = 20) const int kInt8 = 0;  // this, and `bias` then: as common/conv.glsl says
 READS(0, Input, x);
 READS(1, Weight, weight);
 layout(set = 0, binding = 2) readonly buffer Bias { float bias[]; };
@@ -61,7 +64,8 @@ float value_at(int position[3], int origin) {
         if (position[axis] < 0 || position[axis] >= x_size[axis]) return pad_value;
         from += position[axis] * in_.steps[axis];
     }
-    return float(x[from]);
+    const float v = float(x[from]);
+    return (kInt8 & 2) != 0 ? float(rounded_to_int8(v * bias[0])) : v;
 }
 
 void main() {
@@ -76,7 +80,7 @@ void main() {
     }
     const int group = at[3] / group_outputs, taps = kernel[0] * kernel[1] * kernel[2];
     const int weights = at[3] * group_inputs * taps;
-    float sum = kBias ? bias[at[3]] : 0.0;
+    float sum = kBias && kInt8 == 0 ? bias[at[3]] : 0.0;
     for (int tap = 0; tap < taps; tap++) {
         const int row = tap / kernel[0];
         const int k[3] = int[3](tap % kernel[0], row % kernel[1], row / kernel[1]);
@@ -89,6 +93,17 @@ void main() {
             sum += value_at(position, origin) * float(weight[weights + c * taps + tap]);
         }
     }
+    const int factors = 4 + at[3] / 4 * 16 + at[3] % 4;
+    if (kInt8 != 0) {
+        precise float v = (sum - bias[factors]) * bias[factors + 4];
+        v = v + bias[factors + 8];
+        sum = v;
+    }
     if (kResidual) sum += float(residual[offset_of(add, at)]);
-    y[to] = STORED(activated(sum, kActivation, a, b));
+    sum = activated(sum, kActivation, a, b);
+    if ((kInt8 & 4) != 0) {
+        sum *= bias[factors + 12];
+        sum = float((kInt8 & 8) == 0 ? rounded_to_int8(sum) : affine_int8(sum, int(bias[1])));
+    }
+    y[to] = STORED(sum);
 }

@@ -26,7 +26,7 @@ layout(set = 0, binding = 1) readonly buffer Weight8 { uvec4 weight8[]; };
 layout(set = 0, binding = 7) readonly buffer Gate { uvec2 gate[]; };
 layout(set = 0, binding = 7) readonly buffer Gate8 { uvec4 gate8[]; };
 
-int matrix_group() { return int(gl_WorkGroupID.z) / splits; }
+int matrix_group() { return int(split_group()); }
 
 uvec4 factors[kGate == 2 ? kLoadsA : 1];  // of a step, with kGate
 int gates[kLoadsA];                       // of rows, with kGate == 2: where an item's begin
@@ -39,7 +39,12 @@ int tap_groups() { return kWide ? x_c / 2 : x_c; }
 
 uint multiplied(uint a, uint b) { return packHalf2x16(unpackHalf2x16(a) * unpackHalf2x16(b)); }
 
+uint rounded2(uint two) {
+    return packHalf2x16(arrived(vec4(unpackHalf2x16(two), 0.0, 0.0)).xy);
+}
+
 uvec4 arrived_a(uvec4 v, uint i) {
+    if (kRounds) return uvec4(rounded2(v.x), rounded2(v.y), rounded2(v.z), rounded2(v.w));
     if (kGate == 0) return v;
     const uvec4 f = factors[kGate == 2 ? i : 0];
     return uvec4(multiplied(v.x, f.x), multiplied(v.y, f.y), multiplied(v.z, f.z),
@@ -100,8 +105,8 @@ void store_part(uint part) {
             const uint i = (first + e) * kThreads + gl_LocalInvocationID.x;
             const int pixel = m0 + int(made_row(part, i)), c = first_c + int(i % (kTileN / 4));
             if (i >= kSize || pixel >= y_pixels || c >= vectors) continue;
-            if (kBias) made[e] += bias[group * vectors + c];
-            store_output(pixel, c, group * vectors + c, made[e]);
+            const int all_c = group * vectors + c;
+            store_output(pixel, c, all_c, biased(made[e], all_c));
         }
     }
 }

@@ -31,7 +31,7 @@ void load_step(int step, int group, int vectors, int first_vector) {
     const int from = offset_of(cursor) + group * x_c + cursor.c;
     [[unroll]] for (int i = 0; i < kLoadsA; i++) {
         next_a[i] = vec4(is_inside(rows[i], cursor) || !there ? 0.0 : pad_value);
-        if (there && is_inside(rows[i], cursor)) next_a[i] = vec4(x[rows[i].first + from]);
+        if (there && is_inside(rows[i], cursor)) next_a[i] = arrived(vec4(x[rows[i].first + from]));
         if (kGate && there) next_a[i] *= vec4(gate[cursor.c]);
     }
     advance(cursor, kDepth, x_c);
@@ -90,9 +90,8 @@ void main() {
         [[unroll]] for (int j = 0; j < kColumns; j++) {
             const int pixel = first_pixel + ty + 8 * i, c = first_vector + tx + 8 * j;
             if (pixel >= y_pixels || c >= vectors) continue;
-            vec4 sum = sums[i * kColumns + j];
-            if (kBias) sum += bias[group * vectors + c];
-            store_output(pixel, c, group * vectors + c, sum);
+            const int all_c = group * vectors + c;
+            store_output(pixel, c, all_c, biased(sums[i * kColumns + j], all_c));
         }
     }
 }

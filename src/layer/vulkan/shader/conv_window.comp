@@ -147,8 +147,7 @@ void main() {
         const int py = oy + at / int(kEdge), px = ox + at % int(kEdge);
         const int c = n0 / 4 + i % int(kColumns / 4);
         if (py >= y_h || px >= y_w) continue;
-        vec4 sum = kSplit ? split_sum(tile, int(kSize), i) : sum_of_group(i);
-        if (kBias) sum += bias[c];
-        store_output((item * y_h + py) * y_w + px, c, c, sum);
+        const vec4 sum = kSplit ? split_sum(tile, int(kSize), i) : sum_of_group(i);
+        store_output((item * y_h + py) * y_w + px, c, c, biased(sum, c));
     }
 }

@@ -6,6 +6,7 @@
 #include "storage.glsl"
 #include "math.glsl"
 #include "activation.glsl"
+#include "int8.glsl"
 
 layout(constant_id = 0) const int kActivation = 0;
 layout(constant_id = 1) const bool kBias = false;
@@ -13,10 +14,13 @@ layout(constant_id = 2) const bool kWhole = false;  // rows of x are whole vec4s
 layout(constant_id = 3) const bool kWide = false;   // f16: and whole groups of 8
 layout(constant_id = 4) const int kThreads = 64;
 layout(constant_id = 5) const bool kAddend = false;
+// Of int8 values, which are whole numbers: sums are scaled (1), inputs rounded (2).
+layout(constant_id = 6) const int kInt8 = 0;
 layout(local_size_x_id = 4) in;
 READS(0, Input, x);
 READS4(0, Input4, x4);  // the same
 READS4(1, Weight, weight);
+// With kInt8: scale of the input; of each output what is too much of its sum, scale, bias.
 layout(set = 0, binding = 2) readonly buffer Bias { float bias[]; };
 WRITES(3, Output, y);
 READS(4, Addend, addend);
@@ -28,6 +32,13 @@ layout(push_constant) uniform Push {
 };
 shared vec4 parts[kThreads];
 
+vec4 arrived(vec4 v) {
+    if ((kInt8 & 2) == 0) return v;
+    v *= bias[0];
+    return vec4(rounded_to_int8(v.x), rounded_to_int8(v.y), rounded_to_int8(v.z),
+                rounded_to_int8(v.w));
+}
+
 #ifdef STORAGE_F16
 // The same, 16 bytes at a time.
 layout(set = 0, binding = 0) readonly buffer Input8 { uvec4 x8[]; };
@@ -36,6 +47,14 @@ layout(set = 0, binding = 1) readonly buffer Weight8 { uvec4 weight8[]; };
 float dot2(uint a, uint b) { return dot(unpackHalf2x16(a), unpackHalf2x16(b)); }
 float dot8(uvec4 a, uvec4 b) {
     return (dot2(a.x, b.x) + dot2(a.y, b.y)) + (dot2(a.z, b.z) + dot2(a.w, b.w));
+}
+
+uvec4 arrived8(uvec4 v) {
+    if ((kInt8 & 2) == 0) return v;
+    const vec4 low = arrived(vec4(unpackHalf2x16(v.x), unpackHalf2x16(v.y)));
+    const vec4 high = arrived(vec4(unpackHalf2x16(v.z), unpackHalf2x16(v.w)));
+    return uvec4(packHalf2x16(low.xy), packHalf2x16(low.zw), packHalf2x16(high.xy),
+                 packHalf2x16(high.zw));
 }
 
 vec4 wide_sums(int thread, int row, ivec4 outputs4) {
@@ -49,10 +68,12 @@ vec4 wide_sums(int thread, int row, ivec4 outputs4) {
         [[unroll]] for (int i = 0; i < 16; i++)
             w[i] = weight8[rows[i & 3] + k + kThreads * (i >> 2)];
         [[unroll]] for (int i = 0; i < 4; i++) v[i] = x8[from + k + kThreads * i];
+        if (kInt8 != 0)
+            [[unroll]] for (int i = 0; i < 4; i++) v[i] = arrived8(v[i]);
         [[unroll]] for (int i = 0; i < 16; i++) sums[i & 3] += dot8(v[i >> 2], w[i]);
     }
     for (; k < groups; k += kThreads) {
-        const uvec4 v = x8[from + k];
+        const uvec4 v = arrived8(x8[from + k]);
         [[unroll]] for (int o = 0; o < 4; o++) sums[o] += dot8(v, weight8[rows[o] + k]);
     }
     return sums;
@@ -61,11 +82,11 @@ vec4 wide_sums(int thread, int row, ivec4 outputs4) {
 
 // Four inputs; what follows the last one is anything.
 vec4 input_at(int row, int k) {
-    if (kWhole) return vec4(x4[x_first / 4 + row * (inputs / 4) + k]);
+    if (kWhole) return arrived(vec4(x4[x_first / 4 + row * (inputs / 4) + k]));
     vec4 v = vec4(0.0);
     for (int lane = 0; lane < 4; lane++)
         if (4 * k + lane < inputs) v[lane] = float(x[x_first + row * inputs + 4 * k + lane]);
-    return v;
+    return arrived(v);
 }
 
 vec4 vector_sums(int thread, int row, ivec4 outputs4) {
@@ -106,7 +127,15 @@ void main() {
     }
     const int output_index = first + thread;
     if (thread >= 4 || output_index >= outputs) return;
-    float sum = alpha * parts[0][thread] + (kBias ? bias[output_index] : 0.0);
+    float sum;
+    if (kInt8 != 0) {
+        const int from = 1 + 3 * output_index;
+        precise float v = (parts[0][thread] - bias[from]) * bias[from + 1];
+        v = v + bias[from + 2];
+        sum = v;
+    } else {
+        sum = alpha * parts[0][thread] + (kBias ? bias[output_index] : 0.0);
+    }
     if (kAddend)
         sum += beta * float(addend[addend_first + row * addend_row + output_index * addend_column]);
     y[y_first + row * outputs + output_index] = STORED(activated(sum, kActivation, a, b));

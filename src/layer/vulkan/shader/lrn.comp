@@ -2,10 +2,15 @@
 // memory.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "index.glsl"
 #include "math.glsl"
 #include "functions.glsl"
+
+// How far neighbourhoods of the first axis alone reach to both sides: unrolled, so that all loads
+// are under way at once. 0: any.
+layout(constant_id = 0) const int kHalf = 0;
 
 READS(0, Input, x);
 WRITES(1, Output, y);
@@ -15,6 +20,15 @@ layout(push_constant) uniform Push {
     int sizes[4], x_steps[4], y_steps[4], before[4], after[4];
     float bias, factor, beta;
 };
+
+// What is stored as f16 needs no exact power.
+float power(float v, float by) {
+#ifdef STORAGE_F16
+    return exp2(by * log2(v));
+#else
+    return exact_pow(v, by);
+#endif
+}
 
 void main() {
     int i = int(linear_index());
@@ -30,11 +44,20 @@ void main() {
         i = rest;
     }
     float sum = 0.0;
+    if (kHalf > 0) {
+        [[unroll]] for (int a = -kHalf; a <= kHalf; a++) {
+            const bool inside = a >= first[0] && a <= last[0];
+            const float v = float(x[inside ? from + a * x_steps[0] : from]);
+            sum += inside ? v * v : 0.0;
+        }
+        y[to] = STORED(float(x[from]) * power(bias + factor * sum, -beta));
+        return;
+    }
     for (int c = first[2]; c <= last[2]; c++)
         for (int b = first[1]; b <= last[1]; b++)
             for (int a = first[0]; a <= last[0]; a++) {
                 const float v = float(x[from + a * x_steps[0] + b * x_steps[1] + c * x_steps[2]]);
                 sum += v * v;
             }
-    y[to] = STORED(float(x[from]) * exact_pow(bias + factor * sum, -beta));
+    y[to] = STORED(float(x[from]) * power(bias + factor * sum, -beta));
 }

@@ -7,10 +7,13 @@
 #include "math.glsl"
 
 layout(constant_id = 0) const bool kMax = false;
+// Outputs are planar, `y_pitch` values of a channel, from scalar y_first on.
+layout(constant_id = 2) const bool kPlanar = false;
 // Of square windows of 2-D blobs whose largest value is wanted; 0: any window.
 layout(constant_id = 1) const int kSquare = 0;
 READS4(0, Input, x);
 WRITES4(1, Output, y);
+WRITES(1, Planar, values);  // the same
 // As Pooling::Axis.
 struct Axis {
     int size, outputs, kernel, stride, before;
@@ -60,13 +63,24 @@ vec4 square_window(int pixel, int c) {
     return empty ? vec4(-3.402823466e38) : most;
 }
 
+void store(int pixel, int c, vec4 v) {
+    if (!kPlanar) {
+        y[y_first + pixel * y_pitch + c] = STORED4(first_lanes(v, channels - 4 * c));
+        return;
+    }
+    const int item = pixel / y_pitch, within = pixel - item * y_pitch;
+    for (int lane = 0; lane < 4; lane++)
+        if (4 * c + lane < channels)
+            values[y_first + (item * channels + 4 * c + lane) * y_pitch + within] =
+                STORED(v[lane]);
+}
+
 void main() {
     const uint index = linear_index();
     if (index >= count) return;
     const int pixel = int(index) / vectors, c = int(index) - pixel * vectors;
     if (kSquare > 0) {
-        y[y_first + pixel * y_pitch + c] =
-            STORED4(first_lanes(square_window(pixel, c), channels - 4 * c));
+        store(pixel, c, square_window(pixel, c));
         return;
     }
     int rest = pixel;
@@ -93,6 +107,5 @@ void main() {
     }
     const float counted = float(spans[0].z) * float(spans[1].z) * float(spans[2].z);
     const vec4 average = counted > 0.0 ? sum / counted : vec4(0.0);
-    y[y_first + pixel * y_pitch + c] =
-        STORED4(first_lanes(kMax ? most : average, channels - 4 * c));
+    store(pixel, c, kMax ? most : average);
 }

@@ -49,7 +49,7 @@ layout(push_constant) uniform Push {
 int lefts[kLoadsA], rights[kLoadsB];
 
 int origin(Matrix m) {
-    const int z = int(gl_WorkGroupID.z) / splits;
+    const int z = int(split_group());
     return m.first + z / matrices_d * m.c + z % matrices_d * m.d;
 }
 

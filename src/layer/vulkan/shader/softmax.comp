@@ -7,9 +7,11 @@
 layout(constant_id = 0) const bool kSerial = false;
 layout(constant_id = 1) const bool kLog = false;
 layout(constant_id = 2) const uint kThreads = 64;
+layout(constant_id = 3) const bool kFloats = false;  // outputs are f32 whatever blobs are stored as
 layout(local_size_x_id = 2) in;
 READS(0, Input, x);
 WRITES(1, Output, y);
+layout(set = 0, binding = 1) writeonly buffer Floats { float floats[]; };  // the same, as f32
 // Lines by their first values: over the axes besides the softmax's.
 layout(push_constant) uniform Push {
     uint lines, length, x_step, y_step, x_first, y_first;
@@ -58,7 +60,11 @@ void main() {
     sum = reduced(sum, true);
     const float log_sum = kLog ? log(sum) : 0.0;
     for (uint i = begin; i < length; i += step) {
-        const float v = float(x[from + i * x_step]) - most;
-        y[to + i * y_step] = STORED(kLog ? v - log_sum : exact_exp(v) / sum);
+        float v = float(x[from + i * x_step]) - most;
+        v = kLog ? v - log_sum : exact_exp(v) / sum;
+        if (kFloats)
+            floats[to + i * y_step] = v;
+        else
+            y[to + i * y_step] = STORED(v);
     }
 }

@@ -98,7 +98,7 @@ void read_sums(uint first) {
 
 // The same of the whole product's, when make_tile() has said true.
 void take_made(uint part, uint first) {
-    if (splits == 1) {
+    if (!kDivides || splits == 1) {
         read_sums(first);
         return;
     }
@@ -123,7 +123,7 @@ void keep_part(uint part, uint to) {
 }
 
 void store_one(uint part) {
-    if (splits == 1) put_sums(part);
+    if (!kDivides || splits == 1) put_sums(part);
     store_part(part);
 }
 
@@ -166,7 +166,7 @@ bool make_tile(int groups) {
         multiply_tiles(begin_a, begin_b, sub_m, sub_n, sub_k);
         if (kBuffers == 2) at ^= 1;
     }
-    if (splits == 1) return true;
+    if (!kDivides || splits == 1) return true;
     const int tile = split_tile();
     const uint to = uint(tile * splits + split_index()) * kParts * kSize;
     keep_part(0, to);

@@ -3,9 +3,13 @@
 layout(set = 0, binding = 5) coherent buffer Parts { vec4 parts[]; };
 layout(set = 0, binding = 6) coherent buffer Counters { uint counters[]; };
 shared bool split_is_last;
+// False: splits is 1, and the code for more is left out.
+layout(constant_id = 19) const bool kDivides = true;
 
+// Of what the groups along z are for.
+uint split_group() { return kDivides ? gl_WorkGroupID.z / uint(splits) : gl_WorkGroupID.z; }
 int split_tile() {
-    const uint z = gl_WorkGroupID.z / uint(splits);
+    const uint z = split_group();
     return int((z * gl_NumWorkGroups.y + gl_WorkGroupID.y) * gl_NumWorkGroups.x +
                gl_WorkGroupID.x);
 }
@@ -26,6 +30,7 @@ bool split_arrive(int tile) {
 
 // The first and the last step, of `steps_of_a_stage` each, that this group adds up.
 ivec2 split_range(int stages) {
+    if (!kDivides) return ivec2(0, stages);
     const int index = split_index();
     return ivec2(stages * index / splits, stages * (index + 1) / splits);
 }
