@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import statistics
+import sys
 import tempfile
 
 OURS = 'quoll'
@@ -130,6 +131,15 @@ def openvino_profile(model, threads, runs):
 PROFILES = {'onnxruntime': ort_profile, 'openvino': openvino_profile}
 
 
+def peer_profile(peer, model, threads):
+    """That of a peer that this Python has, not only the workers' (--venv); else nothing, with a word."""
+    try:
+        return PROFILES[peer](model, threads, 8)
+    except ImportError as error:
+        print(f'{model.name}: no profile of {peer}: {error}', file=sys.stderr)
+        return []
+
+
 def by_type(layers):
     total = {}
     for layer in layers:
@@ -217,7 +227,7 @@ class OnnxBench:
                 best = best_peer(result)
                 if best and best[1] < self.a.profile_below:
                     result['profile'] = {'ours': workers[OURS].ask('profile 8')['layers'], 'peer': best[0],
-                                         'theirs': PROFILES[best[0]](self.model, self.threads, 8)}
+                                         'theirs': peer_profile(best[0], self.model, self.threads)}
         finally:
             for worker in workers.values():
                 worker.close()
