@@ -428,6 +428,28 @@ TEST_F(Vulkan, squeeze_excite_between_other_layers) {
         40, {{"excite", 1}, {"pool_parts", 1}, {"pool_global", 0}, {"binary", 1}});
 }
 
+// Rows of a matrix are pixels as they lie, made where they are joined; copied: the row before them.
+TEST_F(Vulkan, patches_are_made_as_rows) {
+    const std::string patches =
+        "Convolution conv 1 1 in a 0=24 1=4 3=4 5=1 6=1152\n"
+        "Reshape flat 1 1 a b 0=-1 1=24\n"
+        "Permute rows 1 1 b c 0=1\n";
+    check_fused(("5 5\nInput in 0 1 in\n" + patches + "LayerNorm norm 1 1 c out 0=24\n").c_str(),
+                20, {{"copy", 0}, {"normalize", 1}});
+    check_fused(("7 7\nInput in 0 1 in\n" + patches +
+                 "MemoryData class 0 1 d 0=24 1=1\n"
+                 "Concat join 2 1 d c e 0=0\n"
+                 "LayerNorm norm 1 1 e out 0=24\n")
+                    .c_str(),
+                20, {{"copy", 1}, {"normalize", 1}});
+    check_fused("5 5\nInput in 0 1 in\n"
+                "Convolution conv 1 1 in a 0=22 1=4 3=4 5=1 6=1056\n"
+                "Reshape flat 1 1 a b 0=-1 1=22\n"
+                "Permute rows 1 1 b c 0=1\n"
+                "LayerNorm norm 1 1 c out 0=22\n",
+                20, {{"copy", 2}});
+}
+
 // Three items, each as the CPU makes it by itself, in f32 and f16; check: of the net that ran.
 template <class Check>
 void check_batch(const std::string& text, int size, const Check& check) {
@@ -453,6 +475,19 @@ void check_batch(const std::string& text, int size, const Check& check) {
                 << item;
         check(gpu);
     }
+}
+
+TEST_F(Vulkan, patches_of_a_batch_are_made_as_rows) {
+    const std::string text =
+        "7767517\n8 9\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in a 0=24 1=4 3=4 5=1 6=1152\n"
+        "Reshape flat 1 1 a b 0=-1 1=24\n"
+        "Permute rows 1 1 b c 0=1\n"
+        "Split split 1 2 c c1 c2\n"
+        "LayerNorm norm 1 1 c1 d 0=24\n"
+        "Concat join 2 1 d c2 e 0=0\n"
+        "LayerNorm last 1 1 e out 0=24\n";
+    check_batch(text, 20, [](const VulkanNet& gpu) { EXPECT_EQ(2, gpu.backend->count("copy")); });
 }
 
 // Items of a batch have factors of their own, also where a product multiplies them.

@@ -10,6 +10,7 @@
 #include "layer/nn/pooling.h"
 #include "layer/sequence/rotaryembed.h"
 #include "layer/tensor/concat.h"
+#include "layer/tensor/permute.h"
 #include "layer/tensor/slice.h"
 #include "layer/tensor/tile.h"
 #include "layer/vision/shufflechannel.h"
@@ -69,14 +70,15 @@ Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& fo
         add_norm((int)i);
         for (size_t input : {1, 2}) add_repeated((int)i, input);
         for (int input : {0, 1}) add_rotary((int)i, input);
+        add_rows((int)i);
     }
     for (size_t i = 0; i < region.steps.size(); i++) add_epilogue((int)i);
     for (size_t i = 0; i < region.steps.size(); i++) add_pair((int)i);
 }
 
 const SqueezeExcite* Fusions::block_of(int step) const {
-    const bool other =
-        roles_[step] == StepFusion::kShuffle || roles_[step] == StepFusion::kEpilogue;
+    const bool other = roles_[step] == StepFusion::kShuffle ||
+                       roles_[step] == StepFusion::kEpilogue || roles_[step] == StepFusion::kRows;
     return blocks_[step] < 0 || other ? nullptr : &found_[blocks_[step]];
 }
 
@@ -259,6 +261,30 @@ void Fusions::add_rotary(int step, int input) {
             return;
         value = made.inputs[0];
     }
+}
+
+// The transposed matrix of a blob's flattened pixels, as the patches of a vision transformer become
+// rows.
+void Fusions::add_rows(int step) {
+    const RegionStep& permute = region_.steps[step];
+    if (!as<Permute>(permute.layer) || roles_[step] != StepFusion::kNone) return;
+    const int matrix = permute.inputs[0], flatten = makers_[matrix];
+    if (flatten < 0 || roles_[flatten] != StepFusion::kNone || !is_for_one(matrix)) return;
+    const RegionStep& before = region_.steps[flatten];
+    if (before.inputs.size() != 1 || !has_trait(*before.layer, kSharesMemory)) return;
+    const int pixels = before.inputs[0], maker = makers_[pixels];
+    const Shape &x = region_.values[pixels].shape, &m = region_.values[matrix].shape;
+    const Shape& rows = region_.values[permute.outputs[0]].shape;
+    const bool flat = x.dims >= 3 && m.dims == 2 && m.h == x.c && x.n == m.n &&
+                      (uint32_t)m.w == plane(x) && rows.w == m.h && rows.h == m.w;
+    const bool last = layouts_[pixels] == Layout::kChannelsLast && !is_integer(x.dtype);
+    // A view may be part of wider pixels; so may what has other readers.
+    const bool own = maker >= 0 && roles_[maker] == StepFusion::kNone &&
+                     !forms_[maker]->gives_views() && readers_[pixels].size() == 1 &&
+                     !region_.values[pixels].is_downloaded;
+    if (!flat || m.w == m.h || !last || !own || x.c % 4) return;
+    set_role(flatten, StepFusion::kSkipped, 0);
+    set_role(step, StepFusion::kRows, (size_t)pixels);
 }
 
 // A product, what is applied to it, and the product of that with another one of the same input.

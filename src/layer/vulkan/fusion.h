@@ -59,6 +59,10 @@ public:
     // The RotaryEmbed of a step's first or second input that it makes itself; -1: none.
     int rotary_of(int step, int input) const { return rotaries_[2 * step + input]; }
     StepFusion role_of(int step) const { return roles_[step]; }
+    // The blob of whose pixels a step makes rows (StepFusion::kRows); -1: it does something else.
+    int pixels_of(int step) const {
+        return roles_[step] == StepFusion::kRows ? blocks_[step] : -1;
+    }
 
 private:
     bool find(int pool, SqueezeExcite* block, std::vector<int>* views) const;
@@ -71,6 +75,7 @@ private:
     void add_norm(int step);
     void add_repeated(int step, size_t input);
     void add_rotary(int step, int input);
+    void add_rows(int step);
     void add_pair(int step);
     bool is_for_one(int value) const;
     bool only_products(int value, std::vector<int>* splits, std::vector<int>* products) const;
@@ -85,7 +90,7 @@ private:
     std::vector<int> makers_;                // by value
     std::vector<std::vector<int>> readers_;  // by value
     std::vector<StepFusion> roles_;          // by step
-    std::vector<int> blocks_;                // by step, in one of these; -1: none
+    std::vector<int> blocks_;                // by step, in one of these (kRows: a value); -1: none
     std::vector<SqueezeExcite> found_;
     std::vector<ShuffledChannels> shuffled_;
     std::vector<Epilogue> epilogues_;

@@ -176,11 +176,25 @@ void RegionCompiler::choose_places() {
 
 void RegionCompiler::place_inputs(const RegionStep& step) {
     const int output = step.outputs[0];
+    if (region_.values[output].shape.dims == 2) place_rows(step);
     if (layouts_[output] != Layout::kChannelsLast) return;
     uint32_t first = 0;
     for (int input : step.inputs) {
         if (can_be_placed(input, first, output)) places_[input] = Place{output, first};
         first += (uint32_t)region_.values[input].shape.c;
+    }
+}
+
+// Pixels that become rows of a matrix are made there.
+void RegionCompiler::place_rows(const RegionStep& step) {
+    const int output = step.outputs[0];
+    if (region_.values[output].shape.n != 1) return;
+    uint32_t first = 0;
+    for (int input : step.inputs) {
+        const Shape& rows = region_.values[input].shape;
+        const int pixels = makers_[input] < 0 ? -1 : fusions_->pixels_of(makers_[input]);
+        if (pixels >= 0 && places_[pixels].value < 0) places_[pixels] = Place{output, first};
+        first += (uint32_t)(rows.w * rows.h);
     }
 }
 
@@ -206,6 +220,8 @@ void RegionCompiler::make_output(int value) {
     made = values_[place.value];
     made.shape = shape;
     made.first += place.first;
+    if (made.layout == layouts_[value]) return;
+    made.layout = layouts_[value], made.pitch = round4(shape.c);
 }
 
 Value RegionCompiler::in_layout(int value, Layout layout) {
@@ -318,6 +334,14 @@ int RegionCompiler::record_step(int index) {
         return kOk;
     }
     if (role == StepFusion::kShuffle) return record_shuffle(index);
+    if (role == StepFusion::kRows) {
+        Value& rows = values_[step.outputs[0]];
+        const Shape shape = rows.shape;
+        rows = values_[fusions_->pixels_of(index)];
+        rows.shape = shape, rows.layout = Layout::kPlanar, rows.pitch = 0;
+        download(step.outputs[0]);
+        return kOk;
+    }
     Values in, out;
     for (size_t i = 0; i < step.inputs.size(); i++) {
         // What its own dispatch is to multiply.

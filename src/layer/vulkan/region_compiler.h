@@ -37,13 +37,14 @@ private:
     // Where a value's block is to be: within that of another value, which an operator joins.
     struct Place {
         int value = -1;      // -1: its own block
-        uint32_t first = 0;  // channels
+        uint32_t first = 0;  // scalars: channels, or rows of a matrix
     };
     void choose_layouts();
     Layout upload_layout(int value) const;
     void choose_planar();
     void choose_places();
     void place_inputs(const RegionStep& step);
+    void place_rows(const RegionStep& step);
     bool can_be_placed(int value, uint32_t first, int into) const;
     int record_step(int index);
     bool stores_for_host(int index) const;

@@ -54,7 +54,8 @@ enum class StepFusion {
     kPaired,    // a product of one row that makes another one of its input, too, as a factor
     kRepeated,  // repeats channels of its second and third input itself
     kRotated,   // makes the RotaryEmbeds of its first and second input itself
-    kHost       // stores its only output, planar, where the host reads it
+    kHost,      // stores its only output, planar, where the host reads it
+    kRows       // a Permute of flattened pixels: its rows are channels-last pixels as they lie
 };
 
 class VulkanLayer;
