@@ -99,14 +99,16 @@ struct Problem {
     }
 };
 
-// The order of the weights for blocks of so many channels.
+// The order of the weights for blocks of so many channels, whole steps of kernel rows.
 std::vector<int> order_of(const Quantized& q) {
     const int taps = q.t.kernel_w * q.t.kernel_h;
+    const int rows = std::max(1, Int8TilePlan::window_rows(Problem::shape_for(q), q.step_channels));
+    const int all = (q.t.kernel_h + rows - 1) / rows * rows * q.t.kernel_w;
     std::vector<int> order;
     for (int c0 = 0; c0 < q.t.in_c; c0 += q.step_channels)
-        for (int tap = 0; tap < taps; tap++)
+        for (int tap = 0; tap < all; tap++)
             for (int c = c0; c < c0 + q.step_channels; c++)
-                order.push_back(c < q.t.in_c ? c * taps + tap : -1);
+                order.push_back(c < q.t.in_c && tap < taps ? c * taps + tap : -1);
     return order;
 }
 
@@ -190,7 +192,7 @@ TEST(Int8TilePlan, random_shapes) {
     }
 }
 
-// Those whose kernel rows are a step each.
+// Those whose steps are rows of the kernel.
 TEST(Int8TilePlan, few_channels) {
     const Units units;
     QUOLL_NEED_UNITS(units);
@@ -199,7 +201,9 @@ TEST(Int8TilePlan, few_channels) {
         Quantized q = random_quantized();
         q.t.in_pack = pick(0, 1) ? 1 : 4;
         q.t.in_c = q.t.in_pack * pick(1, 16 / q.t.in_pack);
-        q.t.kernel_w = pick(2, 7);
+        q.t.kernel_w = pick(2, 7), q.t.kernel_h = pick(1, 7);
+        q.t.dilation_h = pick(0, 4) ? 1 : 2;
+        q.t.in_h += q.t.kernel_h * 2;
         q.t.dilation_w = pick(0, 4) ? 1 : 2;
         q.t.in_w += q.t.kernel_w * 2;
         q.t.stride_w = pick(0, 9) ? pick(1, 3) : 2000;
@@ -328,6 +332,18 @@ TEST(Int8TileLayers, Convolution) {
                             activation < 4);
                 if (HasFailure()) return;
             }
+}
+
+TEST(Int8TileLayers, Convolution_of_images) {
+    if (const Units units; !units.kernels) GTEST_SKIP();
+    const int n = 64, c = 3, kernel = 7, count = c * n * kernel * kernel;
+    for (int term : {1, 101}) {
+        check_layer("Convolution",
+                    {{0, n}, {1, kernel}, {3, 2}, {4, 3}, {5, 1}, {6, count}, {8, term}, {9, 1}},
+                    int8_weights(count, n, n, term > 100),
+                    {random_mat(Shape(9, 8, c)), random_mat(Shape(112, 90, c))}, true);
+        if (HasFailure()) return;
+    }
 }
 
 TEST(Int8TileLayers, grouped_Convolution) {

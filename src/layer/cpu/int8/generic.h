@@ -725,17 +725,22 @@ QUOLL_INLINE void store_plain(const StoreColumn<kept, held>& column,
     constexpr bool saturates =
         kept == Kept::kAffine && held == Held::kSums && s::kHasSaturatedBytes;
     if constexpr (saturates) {
+        // Copies, which the stores of bytes cannot change.
+        const int low = limits.least_byte, high = limits.most_byte;
+        const auto store = [&](size_t r1, size_t r2, size_t r3, int8_t* to) QUOLL_INLINE_LAMBDA {
+            const s::vecf<s::kLanes> x[4] = {column.value(from), column.value(from + r1 * step),
+                                             column.value(from + r2 * step),
+                                             column.value(from + r3 * step)};
+            s::store_saturated_bytes(x, top_zero, low, high, to);
+        };
         const bool together = c_row == (ptrdiff_t)s::kLanes && column.small();
-        for (; together && m < rows; m += 4, from += 4 * step, c += 4 * c_row) {
-            const int last = rows - m - 1;
-            const s::vecf<s::kLanes> x[4] = {
-                column.value(from), column.value(from + s::min_size(last, 1) * step),
-                column.value(from + s::min_size(last, 2) * step),
-                column.value(from + s::min_size(last, 3) * step)};
+        for (; together && m + 4 <= rows; m += 4, from += 4 * step, c += 4 * s::kLanes)
+            store(1, 2, 3, c);
+        if (together && m < rows) {
+            const size_t last = (size_t)(rows - m - 1);
             int8_t part[4 * s::kLanes];
-            int8_t* const to = last < 3 ? part : c;
-            s::store_saturated_bytes(x, top_zero, limits.least_byte, limits.most_byte, to);
-            if (last < 3) memcpy(c, part, (last + 1) * s::kLanes);
+            store(s::min_size(last, 1), last, last, part);
+            memcpy(c, part, (last + 1) * s::kLanes);
         }
         if (together) return;
     }

@@ -34,15 +34,28 @@ int block_channels(const Int8Kernels& kernels, const ConvolutionFields& s, int c
 
 // The order in which the k-groups of the laid out input meet the weights of an output,
 // [channels][taps]: blocks of so many channels, in each the taps, in each of these the channels.
-// Kernel rows of `width` taps are completed to `row`.
-std::vector<int> weight_order(int channels, int block, int taps, int width, int row) {
+// Kernel rows of `width` taps are completed to `row`, and these rows to `height`.
+std::vector<int> weight_order(int channels, int block, int taps, int width, int row, int height) {
     std::vector<int> order;
     for (int c0 = 0; c0 < channels; c0 += block)
-        for (int y = 0; y < taps / width; y++)
+        for (int y = 0; y < height; y++)
             for (int x = 0; x < row; x++)
-                for (int c = c0; c < c0 + block; c++)
-                    order.push_back(c < channels && x < width ? c * taps + y * width + x : -1);
+                for (int c = c0; c < c0 + block; c++) {
+                    const bool exists = c < channels && x < width && y < taps / width;
+                    order.push_back(exists ? c * taps + y * width + x : -1);
+                }
     return order;
+}
+
+// Kernel rows of the weights: as many as tile units want.
+int kernel_rows(const ConvolutionFields& s, int channels, int block, bool units) {
+    const int rows = s.maxk() / s.kernel_w;
+    TileShape shape = {};
+    shape.x.kernel = s.kernel_w, shape.x.dilation = s.dilation_w;
+    shape.y.kernel = s.kernel_h, shape.y.dilation = s.dilation_h;
+    shape.in_channels = channels;
+    const int together = units && s.axes < 3 ? Int8TilePlan::window_rows(shape, block) : 0;
+    return together ? round_up(rows, together) : rows;
 }
 
 int input_index(int pack) { return pack == 1 ? 0 : pack == 4 ? 1 : pack == 8 ? 2 : 3; }
@@ -112,7 +125,8 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
                                      weight_scales[(int64_t)p * weight_scales.w / s.num_output]);
     const int together = neighbours_ ? blocks_ * block_ : block_;
     const std::vector<int> order =
-        weight_order(in_channels_, together, taps, s.kernel_w, row_taps_);
+        weight_order(in_channels_, together, taps, s.kernel_w, row_taps_,
+                     kernel_rows(s, in_channels_, block_, units_ != nullptr));
     const size_t ld = (size_t)in_channels_ * taps;
     std::vector<Int8Weights> weights(s.group);
     for (int g = 0; g < s.group; g++) {

@@ -12,6 +12,44 @@ namespace quoll {
 
 namespace {
 
+// Bytes that are copied of a row of a window, of which `row` count.
+int copied_bytes(int row) {
+    return row <= 16 ? 16 : row <= 24 ? 24 : row <= 32 ? 32 : kUnitRowBytes;
+}
+
+// Rows of windows, from `from` on every `step` bytes, each to its position.
+template <int bytes>
+void copy_windows(const char* from, size_t step, size_t count, char* to) {
+    for (size_t i = 0; i < count; i++) memcpy(to + i * kUnitRowBytes, from + i * step, bytes);
+}
+
+typedef void (*CopyWindows)(const char* from, size_t step, size_t count, char* to);
+CopyWindows copy_of(int row) {
+    switch (copied_bytes(row)) {
+        case 16:
+            return &copy_windows<16>;
+        case 24:
+            return &copy_windows<24>;
+        case 32:
+            return &copy_windows<32>;
+        default:
+            return &copy_windows<kUnitRowBytes>;
+    }
+}
+
+// The plan's input: windows of `rows` rows. Window y begins at the input's row y + 1 - rows, so
+// that those which begin above the input are some of it.
+TileShape windows_of(const TileShape& shape, int pixel, int rows) {
+    TileShape windows = shape_of_windows(shape, pixel);
+    windows.in_channels = windows.in_pack = rows * shape.x.kernel * pixel;
+    ConvAxis& y = windows.y;
+    if (rows == 1) return windows;
+    y.kernel = (y.kernel + rows - 1) / rows;
+    y.dilation = rows;
+    y.in += rows - 1, y.before -= rows - 1;
+    return windows;
+}
+
 // Cycles of laying out a value, and of a vector of 16 sums on its way to C.
 double value_cycles(const TileShape& s) {
     return s.reduced_in ? host_costs().int8_value_s8 : host_costs().int8_value_f32;
@@ -37,15 +75,23 @@ TilePlan::Unit unit_of(const TileShape& shape, int step_channels) {
 
 }  // namespace
 
+int Int8TilePlan::window_rows(const TileShape& s, int step_channels) {
+    if (!has_step_windows(s, step_channels, kUnitRowBytes)) return 0;
+    if (s.y.dilation != 1) return 1;
+    const int row = s.x.kernel * step_channels;
+    const int most = (kUnitRowBytes - copied_bytes(row)) / row + 1;
+    const int steps = (s.y.kernel + most - 1) / most;
+    return (s.y.kernel + steps - 1) / steps;
+}
+
 Int8TilePlan::Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shape,
                            int step_channels, int threads)
     : kernels_(kernels),
       shape_(shape),
       channels_(step_channels),
-      windows_(has_step_windows(shape, step_channels, kUnitRowBytes)),
-      step_(windows_ ? shape.x.kernel * step_channels : step_channels),
-      plan_(unit_of(shape, step_), windows_ ? shape_of_windows(shape, channels_) : shape, threads) {
-}
+      rows_(window_rows(shape, step_channels)),
+      step_(rows_ ? rows_ * shape.x.kernel * step_channels : step_channels),
+      plan_(unit_of(shape, step_), rows_ ? windows_of(shape, channels_, rows_) : shape, threads) {}
 
 bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
     const TileShape& s = shape();
@@ -78,7 +124,7 @@ public:
         memset(to, pad_value + kernels().offset, positions * kUnitRowBytes);
     }
     void pack_a(ptrdiff_t at, int channel, size_t pixels, const float*, char* to) const override {
-        if (own.windows_)
+        if (own.rows_)
             pack_windows(at / own.shape_.x.out, at % own.shape_.x.out, pixels, to);
         else
             pack_pixels(at, channel, pixels, own.shape_.x.stride, to, kUnitRowBytes);
@@ -118,23 +164,28 @@ void Int8TilePlan::Work::pack_pixels(ptrdiff_t at, int channel, size_t pixels, p
     (s.reduced_in ? kernels().input_s8 : kernels().input_f32)[pack](input);
 }
 
-// Windows x to x + count of row y, by way of the pixels that they cover.
+// Windows x to x + count of the plan's row y, by way of the pixels that they cover.
 void Int8TilePlan::Work::pack_windows(ptrdiff_t y, ptrdiff_t x, size_t count, char* to) const {
     enum { kRoom = 4096 };
     char line[kRoom + kUnitRowBytes];
     const TileShape& s = own.shape_;
-    const size_t pixel = own.channels_, stride = s.x.stride;
-    const int padding = pad_value + kernels().offset;
+    const size_t pixel = own.channels_, step = s.x.stride * pixel;
+    const int padding = pad_value + kernels().offset, row_bytes = s.x.kernel * own.channels_;
+    const CopyWindows copy = copy_of(row_bytes);
     const WindowRow row = {s.x.kernel, s.x.stride, s.x.before, s.x.in};
     for_windows(row, x, count, kRoom / pixel, [&](size_t done, const WindowRun& run) {
-        memset(line, padding, run.left * pixel);
-        memset(line + run.right * pixel, padding, (run.pixels - run.right) * pixel);
-        if (run.left < run.right)
-            pack_pixels(y * s.in_row + (run.first + run.left) * s.in_pixel, 0, run.right - run.left,
-                        1, line + run.left * pixel, pixel);
-        // Of the 64 bytes only the window's count.
-        for (size_t i = 0; i < run.windows; i++)
-            memcpy(to + (done + i) * kUnitRowBytes, line + i * stride * pixel, kUnitRowBytes);
+        for (int r = 0; r < own.rows_; r++) {
+            const ptrdiff_t in_y = y + r - (own.rows_ - 1);
+            const bool inside = in_y >= 0 && in_y < s.y.in;
+            const ptrdiff_t left = inside ? run.left : 0, right = inside ? run.right : 0;
+            memset(line, padding, left * pixel);
+            memset(line + right * pixel, padding, (run.pixels - right) * pixel);
+            if (left < right)
+                pack_pixels(in_y * s.in_row + (run.first + left) * s.in_pixel, 0, right - left, 1,
+                            line + left * pixel, pixel);
+            // What is copied beyond a row is that of the next, or does not count.
+            copy(line, step, run.windows, to + done * kUnitRowBytes + r * row_bytes);
+        }
     });
 }
 

@@ -16,6 +16,9 @@ public:
     // and of in_pack, 64 at most.
     Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shape, int step_channels,
                  int threads);
+    // Rows of the kernel that one step takes, all taps of each: where the channels of these fit in
+    // it; else 0.
+    static int window_rows(const TileShape& shape, int step_channels);
     static bool is_supported(const TileShape& shape) { return TilePlan::is_supported(shape); }
     const TileShape& shape() const { return shape_; }
     int threads() const { return plan_.threads(); }
@@ -34,9 +37,8 @@ private:
     const Int8UnitKernels& kernels_;
     const TileShape shape_;
     const int channels_;  // of a position
-    // The taps of a kernel row whose channels fit in a step together are one: what the plan has as
-    // input are then windows, a row of the kernel high.
-    const bool windows_;
+    // window_rows(): what the plan has as input are then windows of so many rows of the kernel.
+    const int rows_;
     const int step_;  // bytes of k
     const TilePlan plan_;
 };
