@@ -708,7 +708,7 @@ TEST(Gemm, row_times_panels) {
 
 void check_init(GemmInitKernel kernel, size_t pack, Isa isa) {
     for (int rows : {1, 2, 7})
-        for (size_t count = pack; count <= 3 * pack; count += pack) {
+        for (size_t count = pack; count <= 9 * pack; count += pack) {
             const size_t row = pack + 2, block = row * rows + 3, width = count + 5;
             Guarded<float> r(block * (count / pack - 1) + row * (rows - 1) + pack), bias(count),
                 init(width * (rows - 1) + count);
@@ -737,6 +737,29 @@ TEST(Gemm, starts_from_residuals) {
 #undef QUOLL_GEMM_VECTOR
 #undef QUOLL_GEMM_INIT
     }
+}
+
+TEST(Gemm, starts_from_residuals_of_half_floats) {
+    const KernelSet* const set = host_kernel_set().f16;
+    if (!set) GTEST_SKIP() << "no arithmetic of half floats";
+    // In half floats; blocks of 8.
+    for (int rows : {1, 5})
+        for (size_t count = 8; count <= 72; count += 8) {
+            const size_t row = 10, block = row * rows + 2, width = count + 6;
+            Halves r(block * (count / 8 - 1) + row * (rows - 1) + 8), bias(count),
+                init(width * (rows - 1) + count);
+            r.fill(), bias.fill();
+            const uint16_t kept = Half::from(77.f);
+            for (size_t i = 0; i < init.size(); i++) init[i] = kept;
+            set->gemm->init_4({r.floats(), (ptrdiff_t)row / 2, (ptrdiff_t)block / 2, bias.floats(),
+                               rows, count / 2, init.floats(), width / 2});
+            for (size_t i = 0; i < init.size(); i++) {
+                const size_t m = i / width, j = i % width;
+                const double sum =
+                    j < count ? bias.at(j) + r.at(m * row + j / 8 * block + j % 8) : 77.;
+                ASSERT_NEAR(init.at(i), sum, j < count ? 0x1p-11 : 0.) << m << " " << j;
+            }
+        }
 }
 
 // C of m x n for rows of A so far apart; row-major, or in blocks of a register's width.

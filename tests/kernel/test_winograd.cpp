@@ -45,7 +45,12 @@ void check_input(WinogradInput kernel, size_t lanes, Isa isa) {
             }
 }
 
-void check_output(WinogradOutput kernel, size_t lanes, Isa isa) {
+// Of WinogradOutput.
+double activate_exactly(double x, float slope) {
+    return slope != 1.f ? std::max(x, slope * x) : std::min(8., std::max(-9., x));
+}
+
+void check_output(WinogradOutput kernel, size_t lanes, Isa isa, float slope) {
     const size_t step = lanes + 5;
     Guarded<float> in(35 * step + lanes), bias(lanes);
     fill(in);
@@ -58,7 +63,7 @@ void check_output(WinogradOutput kernel, size_t lanes, Isa isa) {
             fill(added);
             for (float& x : out) x = 55.f;
             kernel(in.data(), step, bias.data(), adds ? added.data() : nullptr, out.data(), row, w,
-                   h, -9.f, 8.f);
+                   h, -9.f, 8.f, slope);
             for (int i = 0; i < h; i++) {
                 for (int j = 0; j < w; j++)
                     for (size_t lane = 0; lane < lanes; lane++) {
@@ -67,7 +72,7 @@ void check_output(WinogradOutput kernel, size_t lanes, Isa isa) {
                         for (int y = 0; y < 6; y++)
                             for (int x = 0; x < 6; x++)
                                 exact += kAT[i][y] * kAT[j][x] * in[(y * 6 + x) * step + lane];
-                        exact = std::min(8., std::max(-9., exact));
+                        exact = activate_exactly(exact, slope);
                         ASSERT_NEAR(out[i * row + j * lanes + lane], exact, 1e-5) << isa_name(isa);
                     }
                 ASSERT_TRUE(i + 1 == h || out[i * row + w * lanes] == 55.f) << isa_name(isa);
@@ -105,7 +110,8 @@ TEST(Winograd, transforms) {
         const KernelSet& kernels = kernel_set(isa);
 #define QUOLL_WINOGRAD_WEIGHTS(name) check_weights(kernels.winograd->name, isa);
 #define QUOLL_WINOGRAD_INPUT(name) check_input(kernels.winograd->name, kernels.lanes, isa);
-#define QUOLL_WINOGRAD_OUTPUT(name) check_output(kernels.winograd->name, kernels.lanes, isa);
+#define QUOLL_WINOGRAD_OUTPUT(name) \
+    for (float slope : {1.f, .25f}) check_output(kernels.winograd->name, kernels.lanes, isa, slope);
 #include "layer/cpu/winograd/kernels.inc"
     }
 }
@@ -207,7 +213,8 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
 
 // A tile's outputs from its inputs: transforms of one window and one channel per lane, whose
 // products are made here in double, against the sum over the window.
-void check_tile(const WinogradKernels& kernels, size_t lanes, int w, int h, int points) {
+void check_tile(const WinogradKernels& kernels, size_t lanes, int w, int h, int points,
+                float slope) {
     const size_t step = lanes + 3, count = (size_t)points * points;
     const ptrdiff_t row = (w + 2) * lanes + 1;
     Guarded<float> in((h + 1) * row + (w + 2) * lanes), windows(9 * lanes), bias(lanes);
@@ -230,7 +237,7 @@ void check_tile(const WinogradKernels& kernels, size_t lanes, int w, int h, int 
                 for (float& x : out) x = 55.f;
                 kernels.tile_output({data.data(), step, points, w, h, bias.data(),
                                      adds ? added.data() : nullptr, out.data(), out_row, there_w,
-                                     there_h, -9.f, 8.f});
+                                     there_h, -9.f, 8.f, slope});
                 for (int y = 0; y < there_h; y++) {
                     for (int x = 0; x < there_w; x++)
                         for (size_t lane = 0; lane < lanes; lane++) {
@@ -239,7 +246,7 @@ void check_tile(const WinogradKernels& kernels, size_t lanes, int w, int h, int 
                             for (int t = 0; t < 9; t++)
                                 exact += (double)windows[lane * 9 + t] *
                                          in[(y + t / 3) * row + (x + t % 3) * lanes + lane];
-                            ASSERT_NEAR(out[at], std::min(8., std::max(-9., exact)), 3e-5)
+                            ASSERT_NEAR(out[at], activate_exactly(exact, slope), 3e-5)
                                 << w << " x " << h << " outputs, " << points << " points";
                         }
                     ASSERT_TRUE(y + 1 == there_h || out[y * out_row + there_w * lanes] == 55.f);
@@ -254,8 +261,9 @@ TEST(Winograd, tiles_of_all_sizes) {
         for (int points : {6, 8})
             for (int w : {2, 3, 4, 6})
                 for (int h : {2, 3, 4, 6})
-                    if (std::max(w, h) + 2 <= points)
-                        check_tile(*kernels.winograd, kernels.lanes, w, h, points);
+                    for (float slope : {1.f, .25f})
+                        if (std::max(w, h) + 2 <= points)
+                            check_tile(*kernels.winograd, kernels.lanes, w, h, points, slope);
     }
 }
 

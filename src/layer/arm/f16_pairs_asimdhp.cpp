@@ -5,6 +5,7 @@
 #include "layer/arm/dwconv_f16_planar.h"
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/dwconv/generic.h"
+#include "layer/cpu/gemm/tile_init.h"
 #include "layer/cpu/half/f16_kernels.h"
 #include "layer/cpu/pool/generic.h"
 #include "layer/cpu/winograd/generic.h"
@@ -27,16 +28,6 @@ void narrow_blocks(const float* lower, const float* upper, size_t count, uint16_
     }
     for (; i < count; i++, lower += 4, upper += 4, out += 8)
         vst1q_f16(out, joined(vld1q_f32(lower), vld1q_f32(upper)));
-}
-
-void gemm_init_pairs(const GemmInit& t) {
-    using V = s::vecf<4>;
-    const float* r = t.r;
-    for (size_t j = 0; j < t.count; j += 4, r += t.r_block) {
-        const V bias = V::load(t.bias + j);
-        for (int m = 0; m < t.rows; m++)
-            (bias + V::load(r + m * t.r_row)).store(t.init + m * t.init_row + j);
-    }
 }
 
 void average_windows(const PoolWindows& w) {
@@ -94,7 +85,7 @@ constexpr PoolWindowsKernel pool_kernel() {
 extern const F16Kernels QUOLL_ISA_TABLE(f16_kernels);
 const F16Kernels QUOLL_ISA_TABLE(f16_kernels) = {
     &narrow_blocks,
-    &gemm_init_pairs,
+    &gemm_init<4>,
 #define QUOLL_DWCONV_ROW(name, kernel, stride) &dwconv_row<4, kernel, stride>,
 #include "layer/cpu/dwconv/kernels.inc"
 #undef QUOLL_DWCONV_ROW

@@ -202,17 +202,6 @@ void row_times_panels(const float* a, ptrdiff_t a_k, size_t k, const float* b, s
     }
 }
 
-template <size_t pack>
-void gemm_init(const GemmInit& t) {
-    using V = s::vecf<pack>;
-    const float* r = t.r;
-    for (size_t j = 0; j < t.count; j += pack, r += t.r_block) {
-        const V bias = V::load(t.bias + j);
-        for (int m = 0; m < t.rows; m++)
-            (bias + V::load(r + m * t.r_row)).store(t.init + m * t.init_row + j);
-    }
-}
-
 // `some` rows, at most the lanes, of so many columns.
 QUOLL_INLINE void store_few_columns(const float* tile, size_t width, size_t some, size_t columns,
                                     float* out, ptrdiff_t out_column) {

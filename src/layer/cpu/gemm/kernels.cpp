@@ -2,6 +2,7 @@
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/gemm/generic.h"
 #include "layer/cpu/gemm/narrow_generic.h"
+#include "layer/cpu/gemm/tile_init.h"
 
 namespace quoll {
 

@@ -38,9 +38,8 @@ SplitStore tile_store(const TileShape& s, size_t n0, int width, const float* bia
         store.residual =
             (const char*)target.residual + column_offset(s, n0, target.residual_block) * size;
     store.low = activation.low, store.high = activation.high;
-    const float slope = activation.params[0];
     const bool full = store.group == 16 && store.columns == width;
-    store.slope = activation.leaky && full && slope > 0.f && slope < 1.f ? slope : 1.f;
+    store.slope = full ? activation.max_slope() : 1.f;
     return store;
 }
 

@@ -17,13 +17,17 @@ struct FusedActivation {
     float low, high;
     UnaryKernel pass;  // null: none
     float params[2];
-    bool leaky;  // the pass multiplies values below zero by params[0]
+    bool leaky;                   // the pass multiplies values below zero by params[0]
     const StorageKernels* pairs;  // not null: values are pairs of half floats
 
     FusedActivation()
         : low(-INFINITY), high(INFINITY), pass(nullptr), params(), leaky(false), pairs(nullptr) {}
     // to_bf16: results are rounded to bf16.
     FusedActivation(const KernelSet& kernels, const Activation& f, bool to_bf16 = false);
+    // Of a leaky one that is max(x, slope * x), in half floats too, the slope, 1 of all others.
+    float max_slope() const {
+        return leaky && params[0] >= 0x1p-14f && params[0] < 1.f ? params[0] : 1.f;
+    }
     void finish(float* values, size_t count) const {
         if (!pass) return;
         if (pairs) return finish_pairs(values, count);

@@ -109,10 +109,23 @@ QUOLL_INLINE void output_columns(const float* in, size_t step, V (&columns)[6][4
     }
 }
 
+// The activation of a row of outputs.
+template <class V, size_t count>
+QUOLL_INLINE void activate_row(V (&row)[count], float low, float high, float slope) {
+    if (slope != 1.f)
+        s::unroll<count>([&](auto x) QUOLL_INLINE_LAMBDA {
+            row[x()] = max(row[x()], row[x()] * V::set(slope));
+        });
+    else
+        s::unroll<count>([&](auto x) QUOLL_INLINE_LAMBDA {
+            row[x()] = min(V::set(high), max(V::set(low), row[x()]));
+        });
+}
+
 // A whole tile.
 template <bool adds>
 QUOLL_INLINE void output_whole(const float* in, size_t step, const float* bias, const float* added,
-                               float* out, ptrdiff_t row, float low, float high) {
+                               float* out, ptrdiff_t row, float low, float high, float slope) {
     constexpr size_t L = s::kLanes;
     using V = s::vecf<L>;
     V columns[6][4];
@@ -126,17 +139,19 @@ QUOLL_INLINE void output_whole(const float* in, size_t step, const float* bias, 
         output_1d(m, result);
 #pragma GCC unroll 4
         for (size_t x = 0; x < 4; x++) {
-            V value = result[x] + offset;
-            if constexpr (adds) value = value + V::load(added + x * L);
-            min(V::set(high), max(V::set(low), value)).store(out + x * L);
+            result[x] = result[x] + offset;
+            if constexpr (adds) result[x] = result[x] + V::load(added + x * L);
         }
+        activate_row(result, low, high, slope);
+#pragma GCC unroll 4
+        for (size_t x = 0; x < 4; x++) result[x].store(out + x * L);
         if constexpr (adds) added += row;
     }
 }
 
 // One that reaches over the right or lower edge.
 void output_part(const float* in, size_t step, const float* bias, const float* added, float* out,
-                 ptrdiff_t row, int w, int h, float low, float high) {
+                 ptrdiff_t row, int w, int h, float low, float high, float slope) {
     constexpr size_t L = s::kLanes;
     using V = s::vecf<L>;
     V columns[6][4];
@@ -147,19 +162,20 @@ void output_part(const float* in, size_t step, const float* bias, const float* a
         for (size_t x = 0; x < 6; x++) m[x] = columns[x][y];
         output_1d(m, result);
         for (int x = 0; x < w; x++) {
-            V value = result[x] + offset;
-            if (added) value = value + V::load(added + y * row + x * (ptrdiff_t)L);
-            min(V::set(high), max(V::set(low), value)).store(out + y * row + x * (ptrdiff_t)L);
+            V value[] = {result[x] + offset};
+            if (added) value[0] = value[0] + V::load(added + y * row + x * (ptrdiff_t)L);
+            activate_row(value, low, high, slope);
+            value[0].store(out + y * row + x * (ptrdiff_t)L);
         }
     }
 }
 
 void output(const float* in, size_t step, const float* bias, const float* added, float* out,
-            ptrdiff_t row, int w, int h, float low, float high) {
+            ptrdiff_t row, int w, int h, float low, float high, float slope) {
     if (w < kWinogradOut || h < kWinogradOut)
-        return output_part(in, step, bias, added, out, row, w, h, low, high);
-    if (added) return output_whole<true>(in, step, bias, added, out, row, low, high);
-    output_whole<false>(in, step, bias, added, out, row, low, high);
+        return output_part(in, step, bias, added, out, row, w, h, low, high, slope);
+    if (added) return output_whole<true>(in, step, bias, added, out, row, low, high, slope);
+    output_whole<false>(in, step, bias, added, out, row, low, high, slope);
 }
 
 }  // namespace

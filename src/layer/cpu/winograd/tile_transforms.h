@@ -2,7 +2,7 @@
 // first all columns, then all rows, through a buffer.
 #pragma once
 
-#include "layer/cpu/winograd/winograd.h"
+#include "layer/cpu/winograd/generic.h"
 #include "simd/vec.h"
 
 namespace quoll {
@@ -196,25 +196,22 @@ template <int M, class P>
 void tile_output_rows(const float* in, const WinogradTile& t) {
     constexpr size_t L = s::kLanes;
     using V = s::vecf<L>;
-    const V bias = V::load(t.bias), low = V::set(t.low), high = V::set(t.high);
+    const V bias = V::load(t.bias);
     const float* added = t.added;
     float* out = t.out;
     for (int y = 0; y < t.there_h; y++, in += kTileLine, out += t.row) {
         V m[M + 2], result[M];
         s::unroll<M + 2>([&](auto k) QUOLL_INLINE_LAMBDA { m[k] = V::load(in + k() * L); });
         tile_output_1d<M, P>(m, result);
-        if (t.there_w == M && !added) {
+        s::unroll<M>([&](auto k) QUOLL_INLINE_LAMBDA { result[k] = result[k] + bias; });
+        const bool whole = t.there_w == M;
+        if (added)
             s::unroll<M>([&](auto k) QUOLL_INLINE_LAMBDA {
-                min(high, max(low, result[k] + bias)).store(out + k() * L);
+                if ((int)k() < t.there_w) result[k] = result[k] + V::load(added + k() * L);
             });
-            continue;
-        }
+        activate_row(result, t.low, t.high, t.slope);
         s::unroll<M>([&](auto k) QUOLL_INLINE_LAMBDA {
-            if ((int)k() < t.there_w) {
-                V value = result[k] + bias;
-                if (added) value = value + V::load(added + k() * L);
-                min(high, max(low, value)).store(out + k() * L);
-            }
+            if (whole || (int)k() < t.there_w) result[k].store(out + k() * L);
         });
         if (added) added += t.row;
     }

@@ -19,10 +19,12 @@ enum { kWinogradIn = 6, kWinogradOut = 4, kWinogradPoints = 36 };
 // other, rows are `row` floats apart. Point i goes to out + i * step.
 typedef void (*WinogradInput)(const float* in, ptrdiff_t row, float* out, size_t step);
 
-// clamp(A^T m A + bias + added), point i of m at in + i * step; the upper left w x h elements (1 to
-// 4 each) are written, rows `row` floats apart, as those of `added`, which may be null or out.
+// f(A^T m A + bias + added), point i of m at in + i * step; the upper left w x h elements (1 to 4
+// each) are written, rows `row` floats apart, as those of `added`, which may be null or out. With a
+// slope of 1 f clamps, with another f(x) = max(x, slope * x).
 typedef void (*WinogradOutput)(const float* in, size_t step, const float* bias, const float* added,
-                               float* out, ptrdiff_t row, int w, int h, float low, float high);
+                               float* out, ptrdiff_t row, int w, int h, float low, float high,
+                               float slope);
 
 // G w G^T of `count` windows of 9 floats that follow each other; point i of window p goes to
 // out[i * step + p]. In double arithmetic, rounded once.
@@ -49,7 +51,7 @@ struct WinogradTile {
     float* out;
     ptrdiff_t row;
     int there_w, there_h;
-    float low, high;
+    float low, high, slope;
 };
 typedef void (*WinogradTileOutput)(const WinogradTile& tile);
 

@@ -477,16 +477,19 @@ void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t st
                       kWinogradOut * kWinogradOut * 16,
                   "tiles of several sizes are of 4 lanes");
     const FusedActivation& f = b.activation;
+    const float slope = f.max_slope();
+    const bool passes = f.pass && slope == 1.f;
     const bool plain = is_plain(t), dilated = is_dilated();
     const WinogradOutput output = kernels_.winograd->output;
     const auto transform = [&](const float* points, const float* bias, const float* added,
                                float* out, ptrdiff_t out_row) {
         if (plain)
-            output(points, step, bias, added, out, out_row, t.there_w, t.there_h, f.low, f.high);
+            output(points, step, bias, added, out, out_row, t.there_w, t.there_h, f.low, f.high,
+                   slope);
         else
             kernels_.winograd->tile_output({points, step, axis_points_, t.w, t.h, bias, added, out,
-                                            out_row, t.there_w, t.there_h, f.low, f.high});
-        for (int y = 0; f.pass && y < t.there_h; y++)
+                                            out_row, t.there_w, t.there_h, f.low, f.high, slope});
+        for (int y = 0; passes && y < t.there_h; y++)
             f.finish(out + y * out_row, t.there_w * lanes);
     };
     const ptrdiff_t at = ((ptrdiff_t)t.z * shape_.y.out + t.y) * row + t.x * (ptrdiff_t)lanes;
