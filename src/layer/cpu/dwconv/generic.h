@@ -411,8 +411,9 @@ constexpr DwconvPairKernel dwconv_pair_kernel() {
 // Rows of any window are all that there is among few kernels.
 template <size_t N, int K, int S>
 constexpr DwconvRowKernel dwconv_row_kernel() {
+    constexpr int kernel = kFewKernels ? 0 : K, stride = kFewKernels ? 0 : S;
     if constexpr (N <= s::kLanes) {
-        return &dwconv_row < N, kFewKernels ? 0 : K, kFewKernels ? 0 : S > ;
+        return &dwconv_row<N, kernel, stride>;
     } else {
         return nullptr;
     }
