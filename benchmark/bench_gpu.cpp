@@ -168,7 +168,8 @@ std::vector<Mat> uploads_of(const Region& region) {
 }
 
 bool is_convolution(const Dispatch& d) {
-    return d.key.shader == Shader::conv_matrix || d.key.shader == Shader::conv_tiled;
+    return d.key.shader == Shader::conv_matrix || d.key.shader == Shader::conv_tiled ||
+           d.key.shader == Shader::conv_planar || d.key.shader == Shader::conv_tiled_planar;
 }
 
 bool is_product(const Dispatch& d) {
@@ -289,8 +290,8 @@ int bench(const std::string& path, const Arguments& a) {
     }
     std::sort(times.begin(), times.end());
     printf("%s%s %s: %.3f ms (median %.3f), first %.0f ms, differs by %.2g\n", path.c_str(),
-           a.int8 ? " int8" : "", precision_of(a), times[0] * 1e3,
-           times[times.size() / 2] * 1e3, first * 1e3, differs);
+           a.int8 ? " int8" : "", precision_of(a), times[0] * 1e3, times[times.size() / 2] * 1e3,
+           first * 1e3, differs);
     return report(*backend, a);
 }
 

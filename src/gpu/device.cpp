@@ -244,6 +244,12 @@ int GpuDevice::memory_type(MemoryUse use, uint32_t type_bits) const {
     return best;
 }
 
+bool GpuDevice::is_local(MemoryUse use) const {
+    const int type = memory_type(use, UINT32_MAX);
+    return type >= 0 &&
+           (memory_.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+}
+
 int GpuDevice::error(const char* what, VkResult result) const {
     if (result == VK_ERROR_DEVICE_LOST) lost_ = true;
     return gpu_error(what, result);

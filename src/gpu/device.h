@@ -57,6 +57,8 @@ public:
     // The memory type for a use among those of `type_bits`; -1: none.
     int memory_type(MemoryUse use, uint32_t type_bits) const;
     bool host_visible(int type) const;
+    // Whether memory for a use is the device's own.
+    bool is_local(MemoryUse use) const;
 
     // Submits to one of the queues and waits; before that, until fewer than `most` submissions are
     // on the device (0: any number). 0, or a negative code after a message.

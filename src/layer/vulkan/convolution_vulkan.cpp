@@ -34,6 +34,11 @@ struct WindowTile {
 };
 const WindowTile kLargeWindows = {8, 64, 4, 2}, kSmallWindows = {4, 32, 4, 1};
 
+// Input channels up to which windows of planar blobs are read as they lie.
+const int kMostPlanar = 4;
+// In the push constants of common/planar.glsl.
+const int kLastScalar = 4, kNarrowed = 16;
+
 // A bit of kInt8 in common/conv.glsl.
 const int kRoundsInput = 2;
 
@@ -83,6 +88,10 @@ public:
             form_ = Form::kDepthwise;
         else if (layer.axes >= 2 && (layer.group == 1 || whole))
             form_ = has_matrices ? Form::kMatrix : Form::kTiled;
+        const bool product = form_ == Form::kMatrix || form_ == Form::kTiled;
+        planar_ = product && layer.axes == 2 && layer.group == 1 && num_input_ <= kMostPlanar &&
+                  !int8_ && layer.pad_value == 0.f && layer.dilation_w == 1 &&
+                  row_groups() * num_input_ <= layer.kernel_w;
     }
 
     int load(VulkanContext& context) {
@@ -91,6 +100,9 @@ public:
             QUOLL_RETURN_IF_ERROR(load_int8(context, &values));
         else
             values = values_of(layer_.weight_data);
+        if (planar_)
+            QUOLL_RETURN_IF_ERROR(
+                context.weights.add(planar_weights(values), context.storage, &planar_weight_));
         if (form_ == Form::kTiled) values = tiled_weights(values);
         if (form_ == Form::kMatrix) values = matrix_weights(values);
         if (form_ == Form::kDepthwise) values = depthwise_weights(values);
@@ -114,10 +126,15 @@ public:
 
     void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                         Layouts* out) const override {
+        const bool planar = reads_upload(0, in_shapes) && (*in)[0] == Layout::kPlanar;
         if (form_ == Form::kDirect)
             follow_layout(0, in_shapes, out_shapes, in, out);
         else
             all_pixels(in_shapes, out_shapes, in, out);
+        if (planar) (*in)[0] = Layout::kPlanar;
+    }
+    bool reads_upload(size_t index, const Shapes& in) const override {
+        return planar_ && index == 0 && in[0].dims == 3 && !is_integer(in[0].dtype);
     }
 
     int record(Recorder& r, const Values& in, const Values& out) const override {
@@ -193,8 +210,41 @@ private:
             record_windows(r, push, words, bindings);
             return kOk;
         }
+        if (reads_upload(0, shapes) && in[0].layout == Layout::kPlanar) {
+            record_planar(r, in[0], words, constants, bindings);
+            return kOk;
+        }
         record_product(r, words, constants, bindings, fused.gate, is_flat(push.g), bits);
         return kOk;
+    }
+
+    void record_planar(Recorder& r, const Value& in, Words words, Words constants,
+                       std::vector<Binding> bindings) const {
+        const bool matrix = form_ == Form::kMatrix;
+        const int units = num_input_ * layer_.kernel_h * row_groups(), pixels = (int)words[9].bits;
+        const Shader shader = matrix ? Shader::conv_planar : Shader::conv_tiled_planar;
+        const ConvTiling tiling =
+            choose_tiling(r, shader, matrix, {pixels, outputs(), units * 4, 1});
+        const ConvTile& t = tiling.tile;
+        const uint32_t x = (uint32_t)((pixels + t.rows - 1) / t.rows);
+        const uint32_t y = (uint32_t)((outputs() + t.columns - 1) / t.columns);
+        words[3] = num_input_, words[kLastScalar] = in.first + (uint32_t)in.shape.total() - 1;
+        words[5] = in.first, words[13] = units, words[kNarrowed] = r.storage() == Storage::f16;
+        words.back() = tiling.splits;
+        bindings[1] = planar_weight_;
+        add_split(r, tiling, x * y, planar_weight_, &bindings);
+        if (matrix) {
+            constants.push_back(false);
+            const Words shape = tile_constants(t, r.device().features().matrix);
+            constants.insert(constants.end(), shape.begin(), shape.end());
+        } else {
+            constants.push_back(t.m), constants.push_back(t.n);
+        }
+        constants.resize(17, 0);
+        constants.insert(constants.end(),
+                         {true, false, tiling.splits > 1, 0, row_groups(), layer_.kernel_h});
+        r.dispatch(shader, constants, bindings, words, x, y, (uint32_t)tiling.splits);
+        if (in.is_staged && is_narrowed(in.staged_type, r.storage())) r.set_narrowed(kNarrowed);
     }
 
     // Weights as whole numbers, and what conv.glsl does with sums of them.
@@ -206,7 +256,8 @@ private:
         const signed char* const w = (const signed char*)bytes.data;
         values->assign(w, w + layer_.weight_data_size);
         std::vector<float> factors(4 + 4 * round4(n), 0.f);
-        factors[0] = input_scale_ = layer_.bottom_blob_int8_scales[0], factors[1] = (float)layer_.top_zero_point;
+        factors[0] = input_scale_ = layer_.bottom_blob_int8_scales[0],
+        factors[1] = (float)layer_.top_zero_point;
         for (int p = 0; p < n; p++) {
             int sum = 0;
             for (int i = 0; i < each; i++) sum += w[p * each + i];
@@ -386,6 +437,26 @@ private:
         return to;
     }
 
+    // Groups of 4 of a row of the window.
+    int row_groups() const { return (layer_.kernel_w + 3) / 4; }
+    // [output][channel][row][groups of 4], a multiple of 64 for each output; of conv_tiled.comp
+    // [channel][row][groups of 4][output vec4s].
+    std::vector<float> planar_weights(const std::vector<float>& from) const {
+        const int width = 4 * row_groups(), columns = (int)round4(outputs());
+        const bool matrix = form_ == Form::kMatrix;
+        const int rows = num_input_ * layer_.kernel_h;
+        const size_t depth = matrix ? ((size_t)rows * width + 63) / 64 * 64 : (size_t)rows * width;
+        std::vector<float> to(depth * (matrix ? outputs() : columns), 0.f);
+        const float* w = from.data();
+        for (int o = 0; o < outputs(); o++)
+            for (int row = 0; row < rows; row++)
+                for (int i = 0; i < layer_.kernel_w; i++) {
+                    const size_t k = (size_t)row * width + i;
+                    to[matrix ? o * depth + k : k * columns + o] = *w++;
+                }
+        return to;
+    }
+
     // [tap][channel vec4s]
     std::vector<float> depthwise_weights(const std::vector<float>& from) const {
         const int taps = layer_.maxk(), width = (int)round4(layer_.num_output);
@@ -435,7 +506,8 @@ private:
     float input_scale_ = 1.f;  // with int8_
     int num_input_;
     Form form_ = Form::kDirect;
-    Binding weight_, bias_;
+    bool planar_ = false;  // reads uploads where they lie
+    Binding weight_, planar_weight_, bias_;
 };
 
 }  // namespace

@@ -100,6 +100,12 @@ Binding Recorder::faults() {
 
 Binding Recorder::bind(const Value& value, bool written) const {
     if (value.constant >= 0) return kept_[value.constant];
+    if (value.is_staged) {
+        Binding staged;
+        staged.where = Binding::kUpload, staged.offset = value.staged_offset;
+        staged.bytes = host_bytes(value.shape, value.staged_type);
+        return staged;
+    }
     Binding binding = bind_block(value.block, written);
     if (value.layout == Layout::kChannelsLast && value.first < value.pitch) {
         binding.pitch = (int)value.pitch, binding.lane_first = (int)value.first;
@@ -134,6 +140,17 @@ size_t Recorder::upload(const Value& to, DType host) {
     return offset;
 }
 
+size_t Recorder::stage(Value* value, DType host) {
+    value->is_staged = true, value->staged_type = host;
+    return value->staged_offset =
+               program_.add_upload(host_bytes(value->shape, host), device_.alignment());
+}
+
+bool Recorder::can_stage(DType host) const {
+    const bool stored = host == DType::f32 || (host == DType::f16 && storage_ == Storage::f16);
+    return stored && device_.is_local(MemoryUse::kUpload);
+}
+
 void Recorder::upload_from(size_t offset, const Value& to, DType host) {
     Binding from;
     from.where = Binding::kUpload, from.bytes = host_bytes(to.shape, host);
@@ -150,7 +167,7 @@ void Recorder::upload_from(size_t offset, const Value& to, DType host) {
         Shader::upload, {host_type(host), (int)to.layout}, {from, write(to)},
         {count, rows.vectors(), rows.length, plane(to.shape), rows.pitch / 4, to.first / 4, 0},
         count);
-    if (is_narrowed(host, storage_)) program_.dispatches.back().narrowed = 6;
+    if (is_narrowed(host, storage_)) set_narrowed(6);
 }
 
 size_t Recorder::download(const Value& from, DType host) {
@@ -194,12 +211,12 @@ void Recorder::copy(const Value& from, const Value& to) {
         record_strided_copy(*this, from, from.first, to, to.first,
                             {{round4(s.c), a.c, b.c}, w, h, d, n}, (uint32_t)s.c, shader);
     else
-        record_strided_copy(*this, from, from.first, to, to.first, {w, h, d, c, n}, w.size,
-                            shader);
+        record_strided_copy(*this, from, from.first, to, to.first, {w, h, d, c, n}, w.size, shader);
 }
 
 void record_strided_copy(Recorder& r, const Value& from, uint32_t first_from, const Value& to,
-                         uint32_t first_to, std::vector<CopyAxis> axes, uint32_t valid, Shader shader) {
+                         uint32_t first_to, std::vector<CopyAxis> axes, uint32_t valid,
+                         Shader shader) {
     uint32_t count = 1;
     for (const CopyAxis& axis : axes) count *= axis.size;
     axes.resize(6, CopyAxis{1, 0, 0});

@@ -85,13 +85,19 @@ public:
     void dispatch_linear(Shader shader, const Words& constants,
                          const std::vector<Binding>& bindings, const Words& push, uint32_t count);
 
-    // The values of `from` into `to`, which has another layout or place, or keeps integers in another
-    // way.
+    // The values of `from` into `to`, which has another layout or place, or keeps integers in
+    // another way.
     void copy(const Value& from, const Value& to);
     // Between values and the staging buffers, where they lie without gaps from the returned offset
     // on.
     size_t upload(const Value& to, DType host);
     size_t download(const Value& from, DType host);
+    // Leaves it where the host writes it: no dispatch. See Value::is_staged.
+    size_t stage(Value* value, DType host);
+    // Whether that is memory of the device, and of the type that blobs are stored as.
+    bool can_stage(DType host) const;
+    // Word `push` of the last dispatch becomes 1 in runs whose staged values are narrowed.
+    void set_narrowed(int push) { program_.dispatches.back().narrowed = push; }
     // Where download() would leave it.
     Binding download_binding(const Shape& shape, DType host);
     void upload_from(size_t offset, const Value& to, DType host);

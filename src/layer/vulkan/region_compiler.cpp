@@ -57,6 +57,10 @@ int RegionCompiler::compile() {
                 recorder_.keep(*value.constant, device_shape(value), layouts_[i], &values_[i]));
         values_[i].shape = device_shape(value);
         if (!value.is_uploaded() || values_[i].block >= 0) continue;
+        if (stays_staged((int)i)) {
+            uploads_[(int)i] = recorder_.stage(&values_[i], region_.values[i].shape.dtype);
+            continue;
+        }
         begin_part(-1, (int)i);
         make_output((int)i);
         uploads_[(int)i] = recorder_.upload(values_[i], region_.values[i].shape.dtype);
@@ -93,6 +97,7 @@ bool RegionCompiler::add_size(const std::vector<Shape>& shapes, size_t i, size_t
         values_[v].shape = device_shape(region_.values[v]);
         if (!changed[v]) continue;
         if (layouts_[v] != Layout::kPlanar || places_[v].value >= 0) return false;
+        if (values_[v].is_staged) return false;
         if (shapes[v].total() > largest_[v].total()) return false;
     }
     Program& program = recorder_.program();
@@ -126,6 +131,7 @@ Layout RegionCompiler::upload_layout(int value) const {
         const auto at = std::find(step.inputs.begin(), step.inputs.end(), value);
         if (at == step.inputs.end()) continue;
         const Shapes in = shapes_at(region_, step.inputs), out = shapes_at(region_, step.outputs);
+        if (forms_[i]->reads_upload((size_t)(at - step.inputs.begin()), in)) return Layout::kPlanar;
         Layouts wanted(in.size()), made(out.size(), Layout::kPlanar);
         all_channels_last(in, out, &wanted, &made);
         made.assign(out.size(), Layout::kPlanar);
@@ -148,6 +154,24 @@ void RegionCompiler::choose_layouts() {
         step_layouts_.push_back(in);
     }
     choose_planar();
+}
+
+// Whether its only reader takes it where the host writes it.
+bool RegionCompiler::stays_staged(int value) const {
+    const RegionValue& v = region_.values[value];
+    if (v.is_downloaded || v.is_empty() || !recorder_.can_stage(v.shape.dtype)) return false;
+    int reads = 0;
+    bool in_place = false;
+    for (size_t i = 0; i < region_.steps.size(); i++) {
+        const std::vector<int>& inputs = region_.steps[i].inputs;
+        for (size_t k = 0; k < inputs.size(); k++) {
+            if (inputs[k] != value) continue;
+            reads++;
+            in_place = step_layouts_[i][k] == Layout::kPlanar &&
+                       forms_[i]->reads_upload(k, shapes_at(region_, inputs));
+        }
+    }
+    return reads == 1 && in_place;
 }
 
 // What is read planar alone is made so by layers that can.
@@ -228,8 +252,7 @@ Value RegionCompiler::in_layout(int value, Layout layout) {
     const Value& from = values_[value];
     if (from.layout == layout) return from;
     const Shape& s = from.shape;
-    if (one_pixel(s) && !is_integer(s.dtype) &&
-        (layout == Layout::kPlanar || s.c % 4 == 0)) {
+    if (one_pixel(s) && !is_integer(s.dtype) && (layout == Layout::kPlanar || s.c % 4 == 0)) {
         Value view = from;
         view.layout = layout;
         view.pitch = layout == Layout::kChannelsLast ? round4(s.c) : 0;

@@ -42,6 +42,7 @@ private:
     void choose_layouts();
     Layout upload_layout(int value) const;
     void choose_planar();
+    bool stays_staged(int value) const;
     void choose_places();
     void place_inputs(const RegionStep& step);
     void place_rows(const RegionStep& step);

@@ -32,6 +32,12 @@ struct Value {
     // kPlanar: scalars from channel to channel where there are gaps between them; 0: there are
     // none. Only layers that say so (VulkanLayer::cache_of) meet such values.
     uint32_t channel_step = 0;
+    // It has no block, but lies in the staging buffer as the host has written it, planar, of this
+    // type (f16 where the host narrows f32). Only readers that say so (VulkanLayer::reads_upload)
+    // meet such values.
+    bool is_staged = false;
+    DType staged_type = DType::f32;
+    size_t staged_offset = 0;  // bytes
 
     Strides strides() const;
     // Scalars from item to item; 0 where the only one serves all.

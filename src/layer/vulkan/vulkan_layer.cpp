@@ -18,6 +18,7 @@ int VulkanLayer::record_fused(Recorder& r, const Values& in, const Values& out,
 
 bool VulkanLayer::pairs_with(const VulkanLayer&) const { return false; }
 bool VulkanLayer::stores_planar() const { return false; }
+bool VulkanLayer::reads_upload(size_t, const Shapes&) const { return false; }
 
 bool VulkanLayer::dense(Dense*) const { return false; }
 

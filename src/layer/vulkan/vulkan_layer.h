@@ -98,9 +98,12 @@ public:
     // one for each output, planar; to be changed to those that it makes. By default planar alone.
     virtual void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                                 Layouts* out) const;
-    // Whether record() makes floats, which choose_layouts() made channels-last, planar where all that
-    // read them take them so.
+    // Whether record() makes floats, which choose_layouts() made channels-last, planar where all
+    // that read them take them so.
     virtual bool stores_planar() const;
+    // Whether record() also takes input `index` planar where the host has written it
+    // (Value::is_staged), when choose_layouts() finds it planar.
+    virtual bool reads_upload(size_t index, const Shapes& in) const;
     // True if output `index` is values of an input as they lie: sets layout, block, first and pitch
     // of *out; its shape is set. record() then is not to make it.
     virtual bool alias(const Values& in, size_t index, Value* out) const;

@@ -1,6 +1,6 @@
 // Convolution as a product on matrix units (VK_KHR_cooperative_matrix): f16 factors, f32 sums. Rows of
 // the product are pixels of y, columns its channels; the depth goes through the channels of each tap.
-// weight: [group][columns][depth, a multiple of 64].
+// weight: [group][columns][depth, a multiple of 64]. PLANAR: of planar inputs (common/planar.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require
@@ -18,6 +18,7 @@ layout(constant_id = 4) const bool kWide = true;  // inputs come in groups of 8,
 // They are multiplied by a factor of their channel: none, of the only item, of each item.
 layout(constant_id = 16) const int kGate = 0;
 #include "matrix.glsl"
+#include "planar.glsl"
 
 // The same as x and weight, 4 and 8 scalars at a time.
 layout(set = 0, binding = 0) readonly buffer Input4 { uvec2 x4[]; };
@@ -28,11 +29,15 @@ layout(set = 0, binding = 7) readonly buffer Gate8 { uvec4 gate8[]; };
 
 int matrix_group() { return int(split_group()); }
 
+Row rows[kLoadsA];
+int columns[kLoadsB];  // where the weights of a column begin
+
+#ifdef PLANAR
+uvec4 arrived_a(uvec4 v, uint) { return v; }
+#else
 uvec4 factors[kGate == 2 ? kLoadsA : 1];  // of a step, with kGate
 int gates[kLoadsA];                       // of rows, with kGate == 2: where an item's begin
-Row rows[kLoadsA];
 Cursor cursor;
-int columns[kLoadsB];  // where the weights of a column begin
 
 // Groups of channels of a tap.
 int tap_groups() { return kWide ? x_c / 2 : x_c; }
@@ -64,11 +69,17 @@ uvec2 load4(Row row, Cursor at, int group) {
     if (!is_inside(row, at)) return uvec2(packHalf2x16(vec2(pad_value)));
     return x4[row.first + offset_of(at) + group * x_c + at.c];
 }
+#endif
 
 // Groups of 8 of a column of weights.
 int weight_groups() { return (steps * 4 + 63) / 64 * 8; }
 
 void load_step(int k8) {
+#ifdef PLANAR
+    const Group low = group_at(2 * k8), high = group_at(2 * k8 + 1);
+    [[unroll]] for (uint i = 0; i < kLoadsA; i++)
+        next_a[i] = uvec4(halves4(rows[i], low), halves4(rows[i], high));
+#else
     const int group = matrix_group();
     const int groups = tap_groups();
     const bool there = is_before_end(cursor, groups);
@@ -91,6 +102,7 @@ void load_step(int k8) {
             next_a[i] = uvec4(load4(rows[i], cursor, group), load4(rows[i], second, group));
         advance(cursor, int(2 * kAcross), groups);
     }
+#endif
     const bool weights = kTileK <= 64 || k8 < weight_groups();
     [[unroll]] for (uint i = 0; i < kLoadsB; i++)
         next_b[i] = weights ? weight8[columns[i] + k8] : uvec4(0);
@@ -112,19 +124,26 @@ void store_part(uint part) {
 }
 
 void main() {
-    const uint thread = gl_LocalInvocationID.x, down = first_down();
+    const uint down = first_down();
     const int m0 = int(gl_WorkGroupID.x * kTileM), n0 = int(gl_WorkGroupID.y * kTileN);
     const int group = matrix_group(), groups = weight_groups();
+#ifdef PLANAR
+    [[unroll]] for (uint i = 0; i < kLoadsA; i++)
+        rows[i] = planar_row_of(min(m0 + int(down + i * kDown), y_pixels - 1));
+#else
     [[unroll]] for (uint i = 0; i < kLoadsA; i++)
         rows[i] = row_of(min(m0 + int(down + i * kDown), y_pixels - 1));
     if (kGate == 2)
         [[unroll]] for (uint i = 0; i < kLoadsA; i++)
             gates[i] = rows[i].window.x / (y_w * y_h * y_d) * x_c;
+#endif
     [[unroll]] for (uint i = 0; i < kLoadsB; i++)
         columns[i] = (group * channels + min(n0 + int(down + i * kDown), channels - 1)) * groups;
+#ifndef PLANAR
     const int first = split_range((groups + int(kAcross) - 1) / int(kAcross)).x * int(kAcross) +
-                      int(thread % kAcross);
+                      int(gl_LocalInvocationID.x % kAcross);
     cursor = cursor_at(kWide ? first : 2 * first, tap_groups());
+#endif
     if (!make_tile(groups)) return;
     store_tile();
 }

@@ -1,6 +1,6 @@
 // Convolution as a product of matrices: a group of 64 makes 8 kRows pixels of 32 kColumns channels, a
 // step of 16 input channels of a tap at a time, both operands in shared memory. weight:
-// [group][steps][4][output vec4s].
+// [group][steps][4][output vec4s]. PLANAR: of planar inputs (common/planar.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -9,6 +9,7 @@
 #include "activation.glsl"
 #include "conv.glsl"
 #include "split.glsl"
+#include "planar.glsl"
 
 layout(constant_id = 4) const int kRows = 4;     // pixels of an invocation
 layout(constant_id = 5) const int kColumns = 1;  // and vec4s of channels
@@ -27,6 +28,10 @@ vec4 next_a[kLoadsA], next_b[kLoadsB];
 
 void load_step(int step, int group, int vectors, int first_vector) {
     const int thread = int(gl_LocalInvocationIndex);
+#ifdef PLANAR
+    const Group at = group_at(step * kDepth + (thread & 3));
+    [[unroll]] for (int i = 0; i < kLoadsA; i++) next_a[i] = planar4(rows[i], at);
+#else
     const bool there = is_before_end(cursor, x_c);
     const int from = offset_of(cursor) + group * x_c + cursor.c;
     [[unroll]] for (int i = 0; i < kLoadsA; i++) {
@@ -35,6 +40,7 @@ void load_step(int step, int group, int vectors, int first_vector) {
         if (kGate && there) next_a[i] *= vec4(gate[cursor.c]);
     }
     advance(cursor, kDepth, x_c);
+#endif
     const int column = min(first_vector + thread % kVectors, vectors - 1);
     [[unroll]] for (int i = 0; i < kLoadsB; i++) {
         const int row = step * kDepth * 4 + thread / kVectors + i * (64 / kVectors);
@@ -50,7 +56,11 @@ void main() {
     const int first_pixel = int(gl_WorkGroupID.x) * kPixels;
     const int first_vector = int(gl_WorkGroupID.y) * kVectors;
     [[unroll]] for (int i = 0; i < kLoadsA; i++)
+#ifdef PLANAR
+        rows[i] = planar_row_of(min(first_pixel + (thread >> 2) + 16 * i, y_pixels - 1));
+#else
         rows[i] = row_of(min(first_pixel + (thread >> 2) + 16 * i, y_pixels - 1));
+#endif
 
     vec4 sums[kRows * kColumns];
     [[unroll]] for (int i = 0; i < kRows * kColumns; i++) sums[i] = vec4(0.0);

@@ -1,0 +1,67 @@
+// Windows of a planar input of few channels, as images come, for shaders with PLANAR, which include
+// conv.glsl before: the depth goes through the rows of each channel's window, in groups of 4 along w.
+// Of the push constants x_c counts channels, x_first scalars, x_pitch is the last scalar of the blob,
+// and kernel_d is 0 where scalars are f32 though blobs are f16, as the host did not narrow them.
+#ifdef PLANAR
+layout(constant_id = 21) const int kRowGroups = 1;   // of a row of the window
+layout(constant_id = 22) const int kWindowRows = 3;  // kernel_h
+layout(set = 0, binding = 0) readonly buffer Planar { uint planar[]; };
+
+// Four values of a window: from its first one, and how many there are at most.
+struct Group {
+    int dx, dy, offset, count;
+};
+Group group_at(int i) {
+    const int row = i / kRowGroups, dx = (i - row * kRowGroups) * 4;
+    const int c = row / kWindowRows, dy = (row - c * kWindowRows) * dilation_h;
+    return Group(dx, dy, (c * x_h + dy) * x_w + dx, c < x_c ? kernel_w - dx : 0);
+}
+
+Row planar_row_of(int pixel) {
+    const ivec4 w = window_of(pixel);
+    return Row(w.xyz, x_first + w.w * x_c + w.y * x_w + w.x);
+}
+
+// A bit for each value that lies within window and blob.
+uint inside4(Row row, Group g) {
+    const int x0 = row.window.x + g.dx;
+    const int low = clamp(-x0, 0, 4), high = clamp(min(x_w - x0, g.count), 0, 4);
+    const uint bits = ((1u << high) - 1u) & ~((1u << low) - 1u);
+    return uint(row.window.y + g.dy) < uint(x_h) ? bits : 0u;
+}
+
+// Of f32. What lies outside is loaded from somewhere within.
+vec4 floats4(Row row, Group g) {
+    const uint bits = inside4(row, g), first = uint(row.first + g.offset);
+    vec4 v;
+    for (uint i = 0; i < 4; i++) {
+        const float loaded = uintBitsToFloat(planar[min(first + i, uint(x_pitch))]);
+        v[i] = (bits >> i & 1u) != 0u ? loaded : 0.0;
+    }
+    return v;
+}
+
+#ifdef STORAGE_F16
+uvec2 halves4(Row row, Group g) {
+    if (kernel_d == 0) {
+        const vec4 v = floats4(row, g);
+        return uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw));
+    }
+    const uint bits = inside4(row, g), last = uint(x_pitch) >> 1;
+    const int first = row.first + g.offset;
+    const uint at = uint(first >> 1);
+    const uint a = planar[min(at, last)], b = planar[min(at + 1u, last)];
+    const uint c = planar[min(at + 2u, last)];
+    const bool odd = (first & 1) != 0;
+    const uvec2 v = odd ? uvec2(a >> 16 | b << 16, b >> 16 | c << 16) : uvec2(a, b);
+    const uvec2 even = uvec2(bits, bits >> 2) & 1u, uneven = uvec2(bits >> 1, bits >> 3) & 1u;
+    return v & (even * 0xffffu | uneven * 0xffff0000u);
+}
+vec4 planar4(Row row, Group g) {
+    const uvec2 v = halves4(row, g);
+    return vec4(unpackHalf2x16(v.x), unpackHalf2x16(v.y));
+}
+#else
+vec4 planar4(Row row, Group g) { return floats4(row, g); }
+#endif
+#endif
