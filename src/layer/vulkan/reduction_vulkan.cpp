@@ -88,8 +88,10 @@ public:
         push.push_back(layer_.bias), push.push_back(layer_.alpha / terms);
         push.push_back(layer_.beta);
         const bool first = channels && b.order[0] == 3 && half <= kMostUnrolled;
-        r.dispatch_linear(Shader::lrn, {first ? half : 0}, {r.read(in[0]), r.write(out[0])}, push,
-                          (uint32_t)in[0].shape.total());
+        const bool four = first && in[0].layout == Layout::kChannelsLast;
+        if (four) push[0] = push[0].bits / 4;
+        r.dispatch_linear(Shader::lrn, {first ? half : 0, four}, {r.read(in[0]), r.write(out[0])},
+                          push, push[0].bits);
         return kOk;
     }
 

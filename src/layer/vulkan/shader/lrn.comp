@@ -1,4 +1,4 @@
-// Local response normalisation: an invocation makes a value; axes are in the order of the output's
+// Local response normalisation: an invocation makes a value, or (kFour) four channels of a pixel; axes are in the order of the output's
 // memory.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -11,9 +11,13 @@
 // How far neighbourhoods of the first axis alone reach to both sides: unrolled, so that all loads
 // are under way at once. 0: any.
 layout(constant_id = 0) const int kHalf = 0;
+// Neighbourhoods of channels, up to 4 to both sides, of channels-last pixels of whole vec4s.
+layout(constant_id = 1) const bool kFour = false;
 
 READS(0, Input, x);
+READS4(0, Input4, x4);  // the same
 WRITES(1, Output, y);
+WRITES4(1, Output4, y4);
 // before, after: how far the neighbourhood reaches along each axis.
 layout(push_constant) uniform Push {
     uint count, x_first, y_first;
@@ -30,9 +34,33 @@ float power(float v, float by) {
 #endif
 }
 
+void make_four(int i) {
+    const int vectors = sizes[0] / 4, pixel = i / vectors, c = i - pixel * vectors;
+    const int from = (int(x_first) + pixel * x_steps[1]) / 4 + c;
+    vec4 near[3];
+    [[unroll]] for (int k = 0; k < 3; k++) {
+        const bool inside = uint(c + k - 1) < uint(vectors);
+        near[k] = inside ? vec4(x4[from + k - 1]) : vec4(0.0);
+    }
+    vec4 made;
+    [[unroll]] for (int lane = 0; lane < 4; lane++) {
+        float sum = 0.0;
+        [[unroll]] for (int a = lane - kHalf; a <= lane + kHalf; a++) {
+            const float v = near[(a + 4) / 4][a & 3];
+            sum += v * v;
+        }
+        made[lane] = near[1][lane] * power(bias + factor * sum, -beta);
+    }
+    y4[(int(y_first) + pixel * y_steps[1]) / 4 + c] = STORED4(made);
+}
+
 void main() {
     int i = int(linear_index());
     if (uint(i) >= count) return;
+    if (kFour) {
+        make_four(i);
+        return;
+    }
     int from = int(x_first), to = int(y_first);
     int first[4], last[4];
     for (int axis = 0; axis < 4; axis++) {
