@@ -159,7 +159,7 @@ TEST_F(VulkanApi, takes_what_was_tuned) {
     const auto splits_of_run = [](const TuningTable::Words* form) {
         TuningTable& table = get_gpu_device()->gpu()->tuning();
         const TuningTable::Words key = {
-            (uint32_t)Shader::conv_tiled, (uint32_t)Storage::f32, 0, 33 * 17, 16, 36, 1};
+            (uint32_t)Shader::conv_tiled_planar, (uint32_t)Storage::f32, 0, 33 * 17, 16, 36, 1};
         if (form) table.put(key, *form);
         Net net;
         Mat got;
