@@ -78,7 +78,9 @@ void load_step(int k8) {
 #ifdef PLANAR
     const Group low = group_at(2 * k8), high = group_at(2 * k8 + 1);
     [[unroll]] for (uint i = 0; i < kLoadsA; i++)
-        next_a[i] = uvec4(halves4(rows[i], low), halves4(rows[i], high));
+        next_a[i] = kRowGroups % 2 == 0
+                        ? halves8(rows[i], low)
+                        : uvec4(halves4(rows[i], low), halves4(rows[i], high));
 #else
     const int group = matrix_group();
     const int groups = tap_groups();
