@@ -48,8 +48,15 @@ const char* algorithm_name(ConvAlgorithm algorithm) {
     return kNames[(int)algorithm];
 }
 
-int joined_groups(const ConvolutionFields& s, const Option& opt) {
+// Other architectures' units have nothing to fill, and their libraries no room.
 #if defined(__x86_64__) || defined(__i386__)
+static constexpr bool kJoinsGroups = true;
+#else
+static constexpr bool kJoinsGroups = false;
+#endif
+
+int joined_groups(const ConvolutionFields& s, const Option& opt) {
+    if (!kJoinsGroups) return 1;
     const SplitGemmKernels* const split = opt.use_bf16_storage ? split_kernels_for(opt) : nullptr;
     const int width = s.num_output / s.group;
     const bool square = s.weight_data_size == s.num_output * width * s.maxk();
@@ -57,10 +64,6 @@ int joined_groups(const ConvolutionFields& s, const Option& opt) {
         s.pad_value != 0.f || !square || (width != 4 && width != 8))
         return 1;
     return std::min<int>(s.group, kSplitK / width);
-#else
-    (void)s, (void)opt;
-    return 1;
-#endif
 }
 
 ConvRunner::ConvRunner()
@@ -122,11 +125,13 @@ bool ConvRunner::can_take_planar_f16(const Layer& layer, const ConvolutionFields
 
 // The layer's first group in one of these: the last one ends where the layer does.
 int ConvRunner::first_joined(int group) const {
+    if (!kJoinsGroups) return group;
     return group * joined_ - (group + 1 == group_ ? overlap_ : 0);
 }
 
 // Of a blob whose groups have so many bytes.
 size_t ConvRunner::group_offset(int group, size_t bytes) const {
+    if (!kJoinsGroups) return group * bytes;
     return group * bytes - (group + 1 == group_ ? bytes * overlap_ / joined_ : 0);
 }
 
@@ -191,7 +196,8 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     in_channels_ = s.weight_data_size / s.maxk() / s.num_output * joined_;
     const auto pack_of = [&](int channels) {
         const int pack = best_elempack(kernels, channels, opt);
-        const int both = channels / joined_ * overlap_;  // what the last two groups share
+        // What the last two groups share.
+        const int both = kJoinsGroups ? channels / joined_ * overlap_ : 0;
         return both ? std::min(pack, best_elempack(kernels, both, opt)) : pack;
     };
     in_pack_ = pack_of(in_channels_);
@@ -201,7 +207,7 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
         s.maxk() * s.stride_w * s.stride_h == 1)
         in_pack_ = 1;
     raw_weights_ = s.weight_data;
-    if (joined_ > 1 && join_weights(s) != kOk) {
+    if (kJoinsGroups && joined_ > 1 && join_weights(s) != kOk) {
         layer.fail("out of memory for the weights of joined groups");
         return kOutOfMemory;
     }
