@@ -144,11 +144,11 @@ TilePlan::TilePlan(const Unit& unit, const TileShape& shape, int threads)
         x_.inside(0, &begin, &end);
         if (begin < end) pitch_ -= std::min(std::min(begin, x_.length - end), x_.shift);
     }
-    if (rows_are_far()) {
+    choose_tiles();
+    if (!clipped() && rows_are_far()) {
         y_ = Axis::of_taps(shape.y);
         planes_ = x_.phases.size() * y_.phases.size();
     }
-    choose_tiles();
     choose_blocks();
     add_steps();
 }
@@ -177,7 +177,7 @@ void TilePlan::choose_tiles() {
         best_by_line = by_line < all;
         tile_rows_ = rows;
     }
-    if (unit_.clips && (y_.shift || shape_.y.kernel == 1)) clip(best * taps_);
+    if (unit_.clips) clip(best * taps_);
     if (clipped())
         add_clipped_tiles();
     else
