@@ -55,7 +55,8 @@ const Entry kEntries[] = {
 #undef QUOLL_RECURRENT
 };
 
-void check(const Entry& entry, RecurrentKernel kernel, size_t n, float range) {
+// epsilon: of values of 1.
+void check(const Entry& entry, RecurrentKernel kernel, size_t n, float range, double epsilon) {
     SCOPED_TRACE(std::string(entry.name) + " n " + std::to_string(n));
     std::mt19937 rng((unsigned)n);
     std::uniform_real_distribution<float> uniform(-range, range);
@@ -71,7 +72,7 @@ void check(const Entry& entry, RecurrentKernel kernel, size_t n, float range) {
         for (size_t g = 0; g < entry.gates; g++) gx[g] = x[g * n + i], gh[g] = h[g * n + i];
         const double want = entry.expected(gx, gh, before[i], &c);
         // Sums of two values of this range, then functions with slopes of at most 1.
-        const double tolerance = 2e-7 * (2 + 2 * range);
+        const double tolerance = epsilon * (2 + 2 * range);
         ASSERT_NEAR(hidden[i], want, tolerance) << "at " << i;
         ASSERT_NEAR(cell[i], c, tolerance) << "cell at " << i;
     }
@@ -82,8 +83,18 @@ TEST(Recurrent, lengths) {
         SCOPED_TRACE(isa_name(isa));
         for (const Entry& entry : kEntries) {
             const RecurrentKernel kernel = kernel_set(isa).recurrent->*entry.kernel;
-            for (size_t n = 0; n < 70; n++) check(entry, kernel, n, n % 3 ? 1.f : 20.f);
+            for (size_t n = 0; n < 70; n++) check(entry, kernel, n, n % 3 ? 1.f : 20.f, 2e-7);
         }
+    }
+}
+
+// Within an eighth of what rounding to bf16 costs.
+TEST(Recurrent, rounded) {
+    for (Isa isa : available_isas()) {
+        const RecurrentKernels* rounded = kernel_set(isa).recurrent->rounded;
+        for (size_t n = 0; n < 70 && rounded; n++)
+            for (const Entry& entry : kEntries)
+                check(entry, rounded->*entry.kernel, n, n % 3 ? 1.f : 20.f, 0x1p-12);
     }
 }
 

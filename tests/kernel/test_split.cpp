@@ -150,6 +150,26 @@ TEST(SplitPlan, windows) {
         for (const Case& t : {wide, patches, outside}) check(*kernels, t);
 }
 
+// Rows so wide that each row of a window is laid out by itself.
+TEST(SplitPlan, far_rows) {
+    QUOLL_NEED_KERNELS();
+    const Case cases[] = {
+        {900, 4, 96, 32, 1, 3, 1, 1, 1, 1, 0, 0, 1, 1},
+        {900, 7, 96, 16, 1, 3, 1, 2, 1, 1, 0, 0, 1, 0},
+        {703, 8, 80, 24, 3, 3, 2, 1, 1, 3, 1, 2, 2, 3},
+        {1200, 9, 40, 40, 2, 2, 1, 3, 2, 5, 0, 1, 0, 4},
+    };
+    for (const SplitGemmKernels* kernels : all_kernels())
+        for (Case t : cases) {
+            t.in_pack = t.out_pack = t.in_c % 16 == 0 ? 16 : 8;
+            if (t.out_c % t.out_pack != 0) t.out_pack = 8;
+            t.threads = 1 + t.in_h % 3;
+            t.residual = t.in_h == 8;
+            check(*kernels, t);
+            if (HasFatalFailure()) return;
+        }
+}
+
 // What lies beside a window does not count, not even what is no number.
 TEST(SplitPlan, windows_end) {
     QUOLL_NEED_KERNELS();

@@ -94,6 +94,7 @@ const double kBf16Ulp = 0x1p-11 / kEps;
         return c;                                     \
     }
 BF16_REFERENCE(sigmoid, 0)
+BF16_REFERENCE(tanh, 0)
 BF16_REFERENCE(swish, 0)
 BF16_REFERENCE(mish, 0)
 BF16_REFERENCE(gelu, 0x1p-20)

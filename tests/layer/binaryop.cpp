@@ -46,6 +46,12 @@ static std::vector<LayerCase> cases() {
         {Shape(20, 250), Shape(20, 1)},
         {Shape(20, 1), Shape(20, 250)},
         {Shape(5, 90, 3), Shape(5, 1, 1)},
+        // Outer sums: an operand has one value a short row.
+        {Shape(1, 5, 6, 3), Shape(9, 1, 6, 3)},
+        {Shape(14, 1, 6, 3), Shape(1, 14, 6, 3)},
+        {Shape(1, 33, 40, 2), Shape(31, 1, 40, 2)},
+        {Shape(1, 16, 3), Shape(24, 16, 3)},
+        {Shape(24, 16, 3), Shape(1, 16, 3)},
         // Short rows without gaps, more values than are taken at a time.
         {Shape(700, 5), Shape(700, 5)},
         // What does not fit on the outermost axes stands on the innermost.

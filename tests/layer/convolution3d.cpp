@@ -27,6 +27,8 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(6, 5, 4, 4)}, "0=8 1=3 11=2 21=1 6=192 4=1 24=0 5=1").terms(24),
     // Of bf16 by planes: the depth as rows, slices every other, what is added of other sizes.
     LayerCase({Shape(5, 4, 6, 16)}, "0=16 1=1 21=3 24=1 23=2 6=768 5=1 9=1").terms(48),
+    // Slices so large that each of a window is laid out by itself.
+    LayerCase({Shape(15, 14, 4, 512)}, "0=8 1=1 21=3 24=1 6=12288 5=1 9=1").terms(1536),
     LayerCase({Shape(7, 6, 5, 16)}, "0=16 1=3 21=1 23=2 4=1 24=0 6=2304 5=1").terms(144),
     LayerCase({Shape(6, 5, 4, 8), Shape(6, 5, 4, 16)}, "0=16 1=3 4=1 6=3456 9=1 29=1").terms(216),
     LayerCase({Shape(6, 5, 4, 8), Shape(1, 1, 1, 16)}, "0=16 1=3 4=1 6=3456 9=1 29=1").terms(216),

@@ -37,6 +37,12 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(19, 11, 32), 32, 8, 3, "4=1 5=1 9=1"),
     conv(Shape(13, 12, 32), 32, 4, 3, "4=1 3=2 5=1 9=4"),
     conv(Shape(9, 8, 16), 16, 2, 5, "4=-233 5=1 9=2 -23310=1,0.1"),
+    // Numbers of them that do not fill whole steps of a tile unit.
+    conv(Shape(9, 7, 104), 104, 13, 3, "4=1 5=1 9=1"),
+    conv(Shape(21, 9, 44), 44, 11, 3, "4=1 3=2 5=1"),
+    conv(Shape(12, 9, 40), 40, 5, 3, "4=1 2=2 5=1 9=4"),
+    conv(Shape(7, 6, 12), 12, 3, 2, "5=1 9=2 -23310=1,0.1"),
+    conv(Shape(3, 3, 48), 48, 6, 3, "4=12 2=12 5=1"),
     LayerCase({Shape(20)}, "0=12 1=1 5=1 6=240 9=1").terms(20),
     conv(Shape(14, 11, 48), 32, 2, 3, "4=1 3=2 5=1 18=0.5 9=4"),
     conv(Shape(9, 7, 16), 16, 16, 3, "4=1 5=1 8=1 9=1"),

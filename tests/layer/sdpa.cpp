@@ -31,6 +31,8 @@ static const std::vector<LayerCase> kCases = {
     attention(2, 1, 5, 7, 0, 8, 6, "18=1"),
     attention(4, 2, 3, 3, 8, 8, 6, "5=1 7=1 18=2", true),
     LayerCase({Shape(8, 5, 4), Shape(8, 7, 2), Shape(8, 7, 2), Shape(7, 5, 4)}, "5=1").terms(15),
+    LayerCase({Shape(8, 37, 4), Shape(8, 75, 2), Shape(8, 75, 2), Shape(75, 37, 4)}, "5=1")
+        .terms(83),
 };
 QUOLL_LAYER_CASES(SDPA, kCases)
 

@@ -25,6 +25,8 @@ MATRICES = ('k3 = Reshape(k, rows) t3 = Transpose<perm = [0, 2, 1]>(k3) t = Resh
             ' ts = Mul(t, r) p = MatMul(qs, ts) s = Softmax<axis = -1>(p) y = MatMul(s, v)')
 WINDOWS = ('qs = Mul(q, r) t = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(qs, t) b = Add(p, bias)'
            ' w = Reshape(b, wide) a = Add(w, mask) n = Reshape(a, heads) s = Softmax<axis = -1>(n) y = MatMul(s, v)')
+NESTED = ('t = Transpose<perm = [0, 1, 2, 4, 3]>(k) p = MatMul(q, t) c = Mul(p, r) a = Add(c, mask)'
+          ' s = Softmax<axis = -1>(a) y = MatMul(s, v)')
 CAUSAL = np.where(np.tril(np.ones((7, 7))), 0, -np.inf).astype(np.float32)
 ROTARY = ('lo = Slice(x, n0, n4, last) hi = Slice(x, n4, end, last) n = Neg(hi) t = Concat<axis = -1>(n, lo)'
           ' a = Mul(x, c) b = Mul(t, s) y = Add(a, b)')
@@ -65,6 +67,12 @@ PLACES = 'int64[1] n0 = {0}, int64[1] n1 = {1}, int64[1] n2 = {2}, int64[1] n3 =
 INDICES = 'int64 i0 = {0}, int64 i1 = {1}, int64 i2 = {2}'
 JOINED = {'w': (16, 36), 'b': (36,), 'w2': (12, 16)}
 CASES = {
+    'windows beside heads': Case(
+        graph(NESTED, 'float r = {0.3}', HEADS.replace('2,3,7', '2,3,4,7'), 'float[2,3,4,7,8]'), ['SDPA'], ['MatMul', 'Softmax'],
+        [('Softmax<axis = -1>', 'Softmax<axis = 3>')], 's', {'mask': CAUSAL}),
+    'windows beside heads of one item': Case(
+        graph(NESTED, 'float r = {0.3}', HEADS.replace('2,3,7', '1,3,4,7'), 'float[1,3,4,7,8]'), ['SDPA'], ['MatMul', 'Softmax'],
+        [], 'p', {'mask': CAUSAL}),
     'heads of keys that queries share': Case(
         graph(SHARED, 'int64[1] two = {2}, int64[5] wide = {2, 2, 3, 5, 8}, int64[4] heads = {2, 6, 5, 8}',
               'float[2,6,7,8] q, float[2,2,5,8] k, float[2,2,5,8] v', 'float[2,6,7,8]'), ['SDPA'], [*GONE, 'Expand']),

@@ -158,7 +158,7 @@ bool take_scores(Match& m, const std::string& value, int depth, Attention* a) {
     return node->op == "Reshape" && take_windows(m, *node, m.root(value), depth, a);
 }
 
-// The sizes of an attention: [B][H][S][T], the first one or two as far as the rank has them.
+// The sizes of an attention: [B][H][W][S][T], the first ones as far as the rank has them; W: windows.
 struct Sizes {
     std::vector<Dim> lead;
     Dim src, dst;
@@ -175,7 +175,7 @@ bool shares(const std::vector<Dim>& queries, std::vector<Dim> keys) {
 
 bool sizes_of(const Value* q, const Value* k, const Value* v, Sizes* s) {
     const int rank = q->rank();
-    if ((rank != 3 && rank != 4) || k->rank() != rank || v->rank() != rank || !q->floats())
+    if (rank < 3 || rank > 5 || k->rank() != rank || v->rank() != rank || !q->floats())
         return false;
     s->lead.assign(q->shape.begin(), q->shape.end() - 2);
     s->src = q->shape[(size_t)rank - 2], s->dst = k->shape[(size_t)rank - 2];
@@ -202,6 +202,7 @@ bool mask_form(const Value& mask, const Sizes& s, const Form& form, Form* to) {
     }
     const bool items = lead == 2 && has[1];
     const bool heads = lead > 0 && has[0];
+    if (lead == 3 && std::count(has.begin(), has.end(), 1) != 0) return false;
     if (!form.batch) {  // all leading axes together are the heads
         const bool all_or_none = lead < 2 || has[0] == has[1] || s.lead[has[0] ? 0 : 1].is(1);
         const bool any = items || heads;
@@ -225,8 +226,8 @@ bool forms_of(const AttentionOperands& o, Form* form, Form* mask) {
     if (!sizes_of(o.q, o.k, o.v, &s)) return false;
     const int rank = o.q->rank();
     const bool batch =
-        o.q->form.batch || o.k->form.batch || o.v->form.batch || (rank == 4 && o.q->shape[0].is(1));
-    std::vector<Form> forms = {Form::batched(rank)};
+        o.q->form.batch || o.k->form.batch || o.v->form.batch || (rank >= 4 && o.q->shape[0].is(1));
+    std::vector<Form> forms = {rank == 5 ? Form{true, {2, 1, 1}} : Form::batched(rank)};
     if (!batch) forms.insert(forms.begin(), Form{false, {rank - 2, 1, 1}});
     for (const Form& f : forms) {
         if (o.mask && !mask_form(*o.mask, s, f, mask)) continue;

@@ -37,7 +37,8 @@ inline bool sees_nothing(const float* scores, float scale, const float* mask, in
 // Two-dimensional mask or one a head; checks that it is [src][dst].
 int check_attention_mask(const Layer& layer, const Shape& mask, int heads, int src, int dst);
 inline const float* attention_mask_of(const Mat& mask, int head) {
-    return (const float*)mask.data + (mask.dims == 3 && mask.c > 1 ? head * mask.cstep : 0);
+    const size_t at = mask.dims == 3 && mask.c > 1 ? head * mask.cstep * mask.elemsize : 0;
+    return (const float*)((const char*)mask.data + at);
 }
 
 // The scalar reference. int8: q and the softmax are rounded to int8 with a scale a row, k and v

@@ -19,10 +19,13 @@ enum { kFewQueries = 4 };
 // Four tiles; on tile units whole pairs of tiles.
 enum { kBlockTiles = 4, kTileBlock = 2 * kUnitTiles * kUnitRows };
 
-// total: see SoftmaxRow.
-void softmax_scores(SoftmaxRow softmax_row, const AttentionHead& h, int query, float scale,
+const float* mask_row(const AttentionHead& h, int query) {
+    return h.mask ? h.mask + (size_t)query * h.dst : nullptr;
+}
+
+// mask: of the query, or null. total: see SoftmaxRow.
+void softmax_scores(SoftmaxRow softmax_row, const AttentionHead& h, const float* mask, float scale,
                     float* scores, float* total) {
-    const float* const mask = h.mask ? h.mask + (size_t)query * h.dst : nullptr;
     if (total) *total = 1.f;
     if (sees_nothing(scores, scale, mask, h.dst))
         std::fill_n(scores, h.dst, 0.f);
@@ -38,7 +41,7 @@ void attend_query(const KernelSet& kernels, const AttentionHead& h, int i, float
         k.dot_rows(q, h.size, h.k.data, h.k.row, h.dst, h.scale, scores);
     else
         k.sum_rows(q, h.size, h.k.data, h.k.column, h.dst, h.scale, scores);
-    softmax_scores(kernels.norm->softmax_row, h, i, 1.f, scores, nullptr);
+    softmax_scores(kernels.norm->softmax_row, h, mask_row(h, i), 1.f, scores, nullptr);
     float* out = h.out + i * h.out_row;
     if (h.v.column == 1)
         k.sum_rows(scores, h.dst, h.v.data, h.v.row, h.out_size, 1.f, out);
@@ -118,10 +121,16 @@ struct BlockPlan {
 };
 
 // Packed keys and values of a head, and a thread's memory. rows: where heads are stored in 16 bits,
-// so many floats as a block's queries and its outputs, or all keys or values.
+// so many floats as a block's queries and its outputs, or all keys or values. mask: a row, where
+// masks are stored so.
 struct BlockMemory {
     const float *keys, *values, *zeros;
-    float *scores, *workspace, *rows;
+    float *scores, *workspace, *rows, *mask;
+};
+
+// What attend_fast() takes.
+struct StoredTypes {
+    const StorageKernels *heads, *mask;
 };
 
 // `count` rows from `first` on as f32 in `to`.
@@ -138,7 +147,8 @@ void divide(const KernelSet& kernels, float by, float* row, int count) {
 
 // Queries from `first` on.
 void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockPlan& plan,
-                  int first, const StorageKernels* stored, const BlockMemory& memory) {
+                  int first, const StoredTypes& types, const BlockMemory& memory) {
+    const StorageKernels* const stored = types.heads;
     GemmMatrix g = plan.scores_of;
     g.a = h.q.data + first * h.q.row;
     if (stored) {
@@ -149,9 +159,16 @@ void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockP
     g.c = memory.scores;
     plan.scores->run(g, memory.workspace);
     float totals[kTileBlock];
-    for (size_t i = 0; i < g.m; i++)
-        softmax_scores(plan.softmax_row, h, first + (int)i, h.scale, memory.scores + i * g.c_row,
+    for (size_t i = 0; i < g.m; i++) {
+        const int query = first + (int)i;
+        const float* mask = mask_row(h, query);
+        if (mask && types.mask) {
+            types.mask->widen((const uint16_t*)h.mask + (size_t)query * h.dst, memory.mask, h.dst);
+            mask = memory.mask;
+        }
+        softmax_scores(plan.softmax_row, h, mask, h.scale, memory.scores + i * g.c_row,
                        plan.rounds ? totals + i : nullptr);
+    }
     g = plan.sums_of;
     g.a = memory.scores;
     g.b = memory.values, g.bias = memory.zeros;
@@ -208,7 +225,8 @@ const char* AttentionPlan::algorithm() const {
 }
 
 int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int per_group,
-                const AttentionPlan& plan, const StorageKernels* stored, const Option& opt) {
+                const AttentionPlan& plan, const StorageKernels* stored,
+                const StorageKernels* stored_mask, const Option& opt) {
     const AttentionHead& h0 = heads[0];
     const int count = (int)heads.size(), groups = count / per_group;
     const int block = plan.block;
@@ -221,7 +239,7 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
     const int rows = (int)whole.scores_of.m;
     Allocator* const allocator = opt.workspace_allocator;
     Mat scores(score_step(kernels, h0), rows, workers, (size_t)4u, allocator), keys, values,
-        workspaces, stored_rows;
+        workspaces, stored_rows, masks;
     const Mat zeros = product_bias(kernels, nullptr, std::max(h0.dst, h0.out_size), allocator);
     if (scores.empty() || zeros.empty()) return kOutOfMemory;
     QUOLL_RETURN_IF_ERROR(product_memory(whole.scores->packed_size(), groups, allocator, &keys));
@@ -232,6 +250,7 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
     if (stored)
         QUOLL_RETURN_IF_ERROR(
             product_memory(widest * std::max(rows, h0.dst), threads, allocator, &stored_rows));
+    if (stored_mask) QUOLL_RETURN_IF_ERROR(product_memory(h0.dst, workers, allocator, &masks));
     run_tasks(2 * groups, threads, [&](int64_t i, int thread) {
         const AttentionHead& h = heads[i / 2 * per_group];
         Strided s = i % 2 ? h.v : h.k;
@@ -252,9 +271,10 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
                                     zeros,
                                     scores.channel(thread),
                                     (float*)workspaces.data + thread * workspaces.cstep,
-                                    (float*)stored_rows.data + thread * stored_rows.cstep};
+                                    (float*)stored_rows.data + thread * stored_rows.cstep,
+                                    (float*)masks.data + thread * masks.cstep};
         attend_block(kernels, heads[head], b + 1 < partitions.blocks ? whole : last, b * block,
-                     stored, memory);
+                     {stored, stored_mask}, memory);
     });
     return kOk;
 }

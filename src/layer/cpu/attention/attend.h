@@ -31,8 +31,10 @@ struct AttentionPlan : public LayerPlan {
 // output row follow each other (column 1); keys and values may lie either way (row or column 1).
 // plan: for these sizes and options. stored: null, or the kernels of the 16-bit type that q, k, v
 // and out then point to instead of floats; keys and values have column 1, and the plan has blocks.
+// stored_mask: likewise of the masks, null where those are floats; only with `stored`.
 int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int per_group,
-                const AttentionPlan& plan, const StorageKernels* stored, const Option& opt);
+                const AttentionPlan& plan, const StorageKernels* stored,
+                const StorageKernels* stored_mask, const Option& opt);
 
 }  // namespace quoll
 

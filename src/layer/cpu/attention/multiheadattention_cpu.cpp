@@ -237,7 +237,7 @@ int MultiHeadAttentionCpu::run(const Plan& plan, const std::vector<Mat>& bottoms
         h.k = {(const float*)call.keys + first, embed_dim, 1};
         h.v = {(const float*)call.values + first, embed_dim, 1};
     }
-    QUOLL_RETURN_IF_ERROR(attend_fast(*kernels_, heads, 1, *plan.heads, nullptr, opt));
+    QUOLL_RETURN_IF_ERROR(attend_fast(*kernels_, heads, 1, *plan.heads, nullptr, nullptr, opt));
     return project_out(plan.out, joined, opt, tops[0]);
 }
 

@@ -48,7 +48,7 @@ private:
         const bool stored = narrow && plan.blocks && bottoms[1].dtype == DType::bf16 &&
                             bottoms[2].dtype == DType::bf16;
         std::vector<Mat> in(bottoms), wide;
-        for (size_t i = stored ? 3 : 0; i < in.size(); i++)
+        for (size_t i = 0; i < in.size() && !stored; i++)
             if (!in[i].empty()) QUOLL_RETURN_IF_ERROR(widened(bottoms[i], opt, &in[i]));
         const bool rounds = narrow && !stored;
         Option temporary = opt;
@@ -67,7 +67,9 @@ private:
         std::vector<AttentionHead> heads;
         for (int q = 0; q < bottoms[0].c; q++)
             heads.push_back(head_of(bottoms[0], call, tops[0], q));
-        return attend_fast(*kernels_, heads, call.heads_per_group, plan, stored, opt);
+        const bool narrow_mask = stored && call.mask && call.mask->dtype == DType::bf16;
+        return attend_fast(*kernels_, heads, call.heads_per_group, plan, stored,
+                           narrow_mask ? stored : nullptr, opt);
     }
 
     const KernelSet* kernels_ = &host_kernel_set();

@@ -303,6 +303,55 @@ bool BinaryOpCpu::run_rows(const Operand& a, const Operand& b, bool a_row, size_
     return true;
 }
 
+namespace {
+
+// The part of a row of values that a side has, as floats.
+void copy_row(const Side& side, size_t count, const StorageKernels* storage, float* to) {
+    if (!side.vector)
+        std::fill_n(to, count, *(const float*)side.data);
+    else if (side.stored)
+        storage->widen((const uint16_t*)side.data, to, count);
+    else
+        memcpy(to, side.data, count * 4);
+}
+
+}  // namespace
+
+// Short rows of which an operand has one value each, as those of an outer sum: several in a call,
+// gathered before. The axes from `covered` on are a row; what is behind the outermost one has no
+// gaps.
+void BinaryOpCpu::run_gathered(const Operand& a, const Operand& b, int covered, size_t count,
+                               Mat& out, const Option& opt) const {
+    const Axes4 to = axes_of(out);
+    const StorageKernels* storage = storage_kernels(host_kernel_set(), out.dtype);
+    const bool a_vector = layout_of(a.step, to.size, covered, 1) != kConstant;
+    const bool b_vector = layout_of(b.step, to.size, covered, 1) != kConstant;
+    size_t inner = 1;  // rows of a step of the outermost axis
+    for (int axis = 1; axis < covered; axis++) inner *= to.size[axis];
+    const size_t some = Chunks::kChunk / count, groups = (inner + some - 1) / some;
+    const int threads = threads_for(opt, (double)count * inner * to.size[0]);
+    parallel_for((int64_t)(to.size[0] * groups), threads, [&](int64_t task) {
+        float x[Chunks::kChunk], y[Chunks::kChunk];
+        const size_t outer = task / groups, first = task % groups * some;
+        const size_t rows = std::min(some, inner - first);
+        for (size_t r = 0; r < rows; r++) {
+            size_t at_a = outer * a.step[0], at_b = outer * b.step[0], rest = first + r;
+            for (int axis = covered - 1; axis >= 1; rest /= to.size[axis], axis--) {
+                const size_t i = rest % to.size[axis];
+                at_a += i * a.step[axis], at_b += i * b.step[axis];
+            }
+            copy_row(side_of(a.blob, at_a, 1, a_vector), count, storage, x + r * count);
+            copy_row(side_of(b.blob, at_b, 1, b_vector), count, storage, y + r * count);
+        }
+        const Side sx = {x, 1, true, false}, sy = {y, 1, true, false};
+        const size_t at = outer * to.step[0] + first * count, n = rows * count;
+        if (storage)
+            apply_stored(*variants_, sx, sy, *storage, (uint16_t*)out.data + at, n);
+        else
+            apply(*variants_, sx, sy, (float*)out.data + at, n);
+    });
+}
+
 // Operands that lie as the output does, without gaps: one run, however short the rows are.
 void BinaryOpCpu::run_flat(const Operand& a, const Operand& b, size_t count, Mat& out,
                            const Option& opt) const {
@@ -346,6 +395,9 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
         return;
     const bool a_constant = layout_of(a.step, to.size, covered, pack) == kConstant;
     const bool b_constant = layout_of(b.step, to.size, covered, pack) == kConstant;
+    if (pack == 1 && covered > 1 && a_constant != b_constant && count > 1 && count <= 128 &&
+        outer_rows > (size_t)to.size[0] && layout_of(to.step, to.size, 1, 1) == kDense)
+        return run_gathered(a, b, covered, count, out, opt);
     const int threads = threads_for(opt, (double)count * outer_rows * pack);
     parallel_for((int)outer_rows, threads, [&](int64_t row) {
         size_t at_a = 0, at_b = 0, at = 0;

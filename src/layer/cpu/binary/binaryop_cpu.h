@@ -40,6 +40,8 @@ private:
                   const Option& opt) const;
     bool run_rows(const Operand& a, const Operand& b, bool a_row, size_t count, size_t rows,
                   Mat& out, const Option& opt) const;
+    void run_gathered(const Operand& a, const Operand& b, int covered, size_t count, Mat& out,
+                      const Option& opt) const;
     void run_scalar(const Mat& in, Mat& out, const Option& opt) const;
 
     const BinaryVariants* variants_ = nullptr;  // null: only the reference has it

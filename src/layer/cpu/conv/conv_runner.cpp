@@ -48,6 +48,24 @@ const char* algorithm_name(ConvAlgorithm algorithm) {
     return kNames[(int)algorithm];
 }
 
+// Other architectures' units have nothing to fill, and their libraries no room.
+#if defined(__x86_64__) || defined(__i386__)
+static constexpr bool kJoinsGroups = true;
+#else
+static constexpr bool kJoinsGroups = false;
+#endif
+
+int joined_groups(const ConvolutionFields& s, const Option& opt) {
+    if (!kJoinsGroups) return 1;
+    const SplitGemmKernels* const split = opt.use_bf16_storage ? split_kernels_for(opt) : nullptr;
+    const int width = s.num_output / s.group;
+    const bool square = s.weight_data_size == s.num_output * width * s.maxk();
+    if (!split || split->vector_macs || f16_kernels(opt) || s.axes > 2 || s.add_input ||
+        s.pad_value != 0.f || !square || (width != 4 && width != 8))
+        return 1;
+    return std::min<int>(s.group, kSplitK / width);
+}
+
 ConvRunner::ConvRunner()
     : kernels_(nullptr),
       packing_(nullptr),
@@ -59,6 +77,8 @@ ConvRunner::ConvRunner()
       kernel_w_(1),
       kernel_h_(1),
       kernel_d_(1),
+      joined_(1),
+      overlap_(0),
       group_(1),
       in_channels_(0),
       out_channels_(0),
@@ -103,6 +123,38 @@ bool ConvRunner::can_take_planar_f16(const Layer& layer, const ConvolutionFields
     return in.dims == s.axes + 1 && in.w * (in.dims == 3 ? in.h : 1) >= 4 * kPlanarHalfPixels;
 }
 
+// The layer's first group in one of these: the last one ends where the layer does.
+int ConvRunner::first_joined(int group) const {
+    if (!kJoinsGroups) return group;
+    return group * joined_ - (group + 1 == group_ ? overlap_ : 0);
+}
+
+// Of a blob whose groups have so many bytes.
+size_t ConvRunner::group_offset(int group, size_t bytes) const {
+    if (!kJoinsGroups) return group * bytes;
+    return group * bytes - (group + 1 == group_ ? bytes * overlap_ / joined_ : 0);
+}
+
+// From [group][output][input][tap] of the layer's groups to that of these.
+int ConvRunner::join_weights(const ConvolutionFields& s) {
+    const size_t taps = s.maxk(), outputs = out_channels_ / joined_;
+    const size_t row = in_channels_ / joined_ * taps;
+    const size_t floats = (size_t)group_ * out_channels_ * joined_ * row;
+    Mat weights;
+    if (floats <= INT_MAX) weights.create((int)floats);
+    if (weights.empty()) return kOutOfMemory;
+    weights.fill(0.f);
+    float* to = weights;
+    for (int g = 0; g < group_; g++) {
+        const float* from = (const float*)s.weight_data + first_joined(g) * outputs * row;
+        for (int i = 0; i < joined_; i++)
+            for (size_t n = 0; n < outputs; n++, from += row, to += joined_ * row)
+                std::copy_n(from, row, to + i * row);
+    }
+    raw_weights_ = weights;
+    return kOk;
+}
+
 int ConvRunner::make_bias(const Layer& layer, const ConvolutionFields& s) {
     const size_t floats = std::max(gemm_bias_size(*packing_->gemm, out_channels_),
                                    SplitPlan::bias_size(out_channels_));
@@ -115,7 +167,8 @@ int ConvRunner::make_bias(const Layer& layer, const ConvolutionFields& s) {
     bias_.fill(0.f);
     zeros_.fill(0.f);
     for (int g = 0; g < group_ && s.bias_term; g++) {
-        const float* from = (const float*)s.bias_data + (size_t)g * out_channels_;
+        const float* from =
+            (const float*)s.bias_data + (size_t)first_joined(g) * (out_channels_ / joined_);
         if (pair_ == 2)
             kernels_->cast->f16.narrow(from, bias_.row<uint16_t>(g), out_channels_);
         else
@@ -136,16 +189,28 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     kernel_w_ = s.kernel_w;
     kernel_h_ = s.kernel_h;
     kernel_d_ = s.kernel_d;
-    group_ = s.group;
-    out_channels_ = s.num_output / group_;
-    in_channels_ = s.weight_data_size / s.maxk() / s.num_output;
-    in_pack_ = best_elempack(kernels, in_channels_, opt);
-    out_pack_ = best_elempack(kernels, out_channels_, opt);
+    joined_ = joined_groups(s, opt);
+    group_ = (s.group + joined_ - 1) / joined_;
+    overlap_ = group_ * joined_ - s.group;
+    out_channels_ = s.num_output / s.group * joined_;
+    in_channels_ = s.weight_data_size / s.maxk() / s.num_output * joined_;
+    const auto pack_of = [&](int channels) {
+        const int pack = best_elempack(kernels, channels, opt);
+        // What the last two groups share.
+        const int both = kJoinsGroups ? channels / joined_ * overlap_ : 0;
+        return both ? std::min(pack, best_elempack(kernels, both, opt)) : pack;
+    };
+    in_pack_ = pack_of(in_channels_);
+    out_pack_ = pack_of(out_channels_);
     // Planar outputs are made of planar inputs with the fewest moves, unless these are the more.
     if (kernels.gemm->planar[0] && out_pack_ == 1 && in_channels_ <= out_channels_ &&
         s.maxk() * s.stride_w * s.stride_h == 1)
         in_pack_ = 1;
     raw_weights_ = s.weight_data;
+    if (kJoinsGroups && joined_ > 1 && join_weights(s) != kOk) {
+        layer.fail("out of memory for the weights of joined groups");
+        return kOutOfMemory;
+    }
     kernels_ = packing_ = &kernels;
     if (can_take_f16(s, opt)) {
         pair_ = 2;
@@ -327,7 +392,7 @@ WindowAxis live_axis(const WindowAxis& axis, int* first) {
 // Windows far wider than the input: those of segmentation heads (ASPP), 3x3 ones on one pixel.
 bool ConvRunner::drops_taps(const ConvolutionFields& s, const ConvGeometry& g) const {
     int first;
-    return s.axes == 2 && s.pad_value == 0.f && pair_ == 1 && !narrows_ &&
+    return s.axes == 2 && s.pad_value == 0.f && pair_ == 1 && !narrows_ && joined_ == 1 &&
            (live_axis(g.x, &first).kernel < g.x.kernel ||
             live_axis(g.y, &first).kernel < g.y.kernel);
 }
@@ -701,9 +766,10 @@ int ConvRunner::run_direct(const ConvRunPlan& plan, const Blobs& b, int threads)
 void ConvRunner::run_group(const ConvPlan& plan, int i, const float* weights, const Blobs& b,
                            int threads) const {
     const float* added = (const float*)b.added;
-    if (added) added += i * b.added_group / sizeof(float);
-    plan.run((const float*)((const char*)b.in + i * b.in_group), weights, bias_.row(i),
-             (float*)((char*)b.out + i * b.out_group), added, b.added_step, b.activation, threads);
+    if (added) added += group_offset(i, b.added_group) / sizeof(float);
+    plan.run((const float*)((const char*)b.in + group_offset(i, b.in_group)), weights, bias_.row(i),
+             (float*)((char*)b.out + group_offset(i, b.out_group)), added, b.added_step,
+             b.activation, threads);
 }
 
 // For the weights of a group; empty when memory runs out.
@@ -757,11 +823,11 @@ int ConvRunner::run_split(const ConvRunPlan& run, const Call& call, const Blobs&
     if (workspace.empty()) return kOutOfMemory;
     for (int i = 0; i < group_; i++) {
         const char* added = (const char*)b.added;
-        if (added) added += i * b.added_group;
+        if (added) added += group_offset(i, b.added_group);
         const uint16_t* weights = (const uint16_t*)run.weights.row(i);
-        if (plan.run((const char*)b.in + i * b.in_group, weights, bias_.row(i),
-                     (char*)b.out + i * b.out_group, added, (ptrdiff_t)b.added_step, b.activation,
-                     workspace))
+        if (plan.run((const char*)b.in + group_offset(i, b.in_group), weights, bias_.row(i),
+                     (char*)b.out + group_offset(i, b.out_group), added, (ptrdiff_t)b.added_step,
+                     b.activation, workspace))
             continue;
         Mat plain = group_memory(opt);
         if (plain.empty()) return kOutOfMemory;
@@ -778,9 +844,10 @@ int ConvRunner::run_sliced(const ConvRunPlan& run, const Call& call, const Blobs
     if (workspace.empty()) return kOutOfMemory;
     for (int i = 0; i < group_; i++) {
         const char* added = (const char*)b.added;
-        if (added) added += i * b.added_group;
-        if (plan.run((const float*)((const char*)b.in + i * b.in_group), run.weights.row(i),
-                     bias_.row(i), (float*)((char*)b.out + i * b.out_group), (const float*)added,
+        if (added) added += group_offset(i, b.added_group);
+        if (plan.run((const float*)((const char*)b.in + group_offset(i, b.in_group)),
+                     run.weights.row(i), bias_.row(i),
+                     (float*)((char*)b.out + group_offset(i, b.out_group)), (const float*)added,
                      (ptrdiff_t)b.added_step, b.activation, workspace))
             continue;
         Mat plain = group_memory(opt);
@@ -798,7 +865,7 @@ int ConvRunner::forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s
     const DType dtype = takes_f16() ? DType::f16 : DType::f32;
     Mat in = bottom;
     if (takes_f16()) QUOLL_RETURN_IF_ERROR(as_f16(bottom, planar_ ? 1 : kF16Pack, opt, &in));
-    top.create(Shape(out_channels_ * group_, dtype), out_pack_, opt.blob_allocator);
+    top.create(Shape(s.num_output, dtype), out_pack_, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
     if (planar_) {
         const PlanarProduct product = {
@@ -824,14 +891,14 @@ int ConvRunner::forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s
     for (int i = 0; i < group_; i++) {
         GemmMatrix g = {};
         g.kernels = kernels_;
-        g.a = (const float*)in.data + (size_t)i * in_floats;
+        g.a = (const float*)in.data + group_offset(i, in_floats);
         g.a_k = 1;
         g.m = 1;
         g.n = out_floats;
         g.k = in_floats;
         g.b = plan.weights.row(i);
         g.bias = bias_.row(i);
-        g.c = (float*)top.data + (size_t)i * out_floats;
+        g.c = (float*)top.data + group_offset(i, out_floats);
         g.c_pack = out_floats;
         g.activation = activation;
         gemm_matrix(g, threads_for(opt, (double)in_channels_ * out_channels_));

@@ -26,6 +26,11 @@ struct ConvCandidates {
 ConvAlgorithm choose_conv_algorithm(const KernelSet& kernels, const ConvCandidates& candidates,
                                     const ConvShape& shape, bool bf16);
 
+// How many neighbouring groups are one product, as they would fill little of a tile unit's step one
+// by one: a block for each group on the diagonal of its weights, zeros beside them. 1: each by
+// itself.
+int joined_groups(const ConvolutionFields& s, const Option& opt);
+
 struct ConvLiveTaps;
 
 // How a convolution runs on inputs of one size.
@@ -97,6 +102,9 @@ private:
     int narrow(const Mat& wide, const ConvolutionFields& s, const ConvGeometry& g, Mat& top,
                const Option& opt) const;
     int make_bias(const Layer& layer, const ConvolutionFields& s);
+    int join_weights(const ConvolutionFields& s);
+    int first_joined(int group) const;
+    size_t group_offset(int group, size_t bytes) const;
     // What a run has besides its blobs.
     struct Call {
         ConvShape shape;
@@ -150,6 +158,7 @@ private:
     ConvCandidates candidates_;
     bool bf16_;  // blobs will be bf16
     int kernel_w_, kernel_h_, kernel_d_;
+    int joined_, overlap_;  // groups of the layer in one of these, and of the last two in both
     int group_, in_channels_, out_channels_;  // channels of one group
     int in_pack_, out_pack_;
     Mat bias_;   // [group][gemm_bias_size]

@@ -143,7 +143,8 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
         return int8_.created() ? (int)kOk : int8_groups_.create(*this, *this, opt);
     }
     kernels_ = &host_kernel_set();
-    const bool narrow = opt.use_packing_layout && has_narrow_groups();
+    const bool narrow =
+        opt.use_packing_layout && has_narrow_groups() && joined_groups(*this, opt) == 1;
     if (!depthwise() && !narrow) {
         QUOLL_RETURN_IF_ERROR(groups_.create(*this, *this, opt));
         support_fp16_storage = groups_.takes_f16();

@@ -85,9 +85,22 @@ TilePlan::Axis::Axis(const ConvAxis& a) : axis(a), shift((a.kernel - 1) * a.dila
     length = a.out + shift;
 }
 
+TilePlan::Axis TilePlan::Axis::of_taps(const ConvAxis& a) {
+    Axis axis(a);
+    axis.phases.clear();
+    for (int tap = 0; tap < a.kernel; tap++) axis.phases.push_back(tap * a.dilation);
+    axis.shift = 0;
+    axis.length = a.out;
+    return axis;
+}
+
 int TilePlan::Axis::plane(int tap) const {
-    const int phase = tap * axis.dilation % axis.stride;
+    const int at = tap * axis.dilation, phase = shift ? at % axis.stride : at;
     return (int)(std::find(phases.begin(), phases.end(), phase) - phases.begin());
+}
+
+int TilePlan::Axis::position(int tap) const {
+    return (tap * axis.dilation - phases[plane(tap)]) / axis.stride;
 }
 
 void TilePlan::Axis::inside(int phase, int* begin, int* end) const {
@@ -132,6 +145,10 @@ TilePlan::TilePlan(const Unit& unit, const TileShape& shape, int threads)
         if (begin < end) pitch_ -= std::min(std::min(begin, x_.length - end), x_.shift);
     }
     choose_tiles();
+    if (!clipped() && rows_are_far()) {
+        y_ = Axis::of_taps(shape.y);
+        planes_ = x_.phases.size() * y_.phases.size();
+    }
     choose_blocks();
     add_steps();
 }
@@ -219,17 +236,32 @@ double TilePlan::task_cycles(size_t pairs, size_t positions, size_t panels) cons
            (double)tiles * tile_rows_ * panels * unit_.row_cycles;
 }
 
-// Blocks whose buffer stays in the second-level cache beside a panel, and as many tasks as keep the
-// threads busy.
+// Bytes of a block's buffer that stay in the second-level cache beside a panel.
+size_t TilePlan::buffer_budget() const {
+    const size_t cache = (size_t)unit_.costs->tile_cache, least = 640 * 1024;
+    const size_t panel = panel_bytes();
+    const size_t budget = std::max(least, cache > panel ? cache - panel : 0);
+    // Weights that stay there too may be read once a block; what a smaller buffer leaves of the
+    // cache keeps the blobs.
+    return panel * panels_ < 256 * 1024 ? std::min<size_t>(budget, 384 * 1024) : budget;
+}
+
+// Whether fewer values are laid out if each row of a window is a plane.
+bool TilePlan::rows_are_far() const {
+    const double position = (double)channel_blocks_ * planes_ * unit_.position_bytes;
+    const double halo = (double)y_.shift * pitch_;
+    const double outputs =
+        std::min((double)buffer_budget() / position - halo, (double)shape_.y.out * pitch_);
+    const double rows = (double)y_.phases.size();
+    return halo > 0 && (outputs <= 0 || rows * (outputs + halo) > shape_.y.kernel * outputs);
+}
+
+// Blocks that keep to the budget, and as many tasks as keep the threads busy.
 void TilePlan::choose_blocks() {
     const size_t pairs = divide_up(starts_.size(), pair_tiles_);
     const size_t position = channel_blocks_ * planes_ * unit_.position_bytes;
-    const size_t cache = (size_t)unit_.costs->tile_cache, least_budget = 640 * 1024;
-    const size_t panel = panel_bytes();
-    size_t budget = std::max(least_budget, cache > panel ? cache - panel : 0);
-    // Weights that stay there too may be read once a block; what a smaller buffer leaves of the
-    // cache keeps the blobs.
-    if (panel * panels_ < 256 * 1024) budget = std::min<size_t>(budget, 384 * 1024);
+    const size_t cache = (size_t)unit_.costs->tile_cache;
+    const size_t panel = panel_bytes(), budget = buffer_budget();
     const size_t halo = (size_t)y_.shift * pitch_ + x_.shift;
     const size_t room = budget / position > halo ? (budget / position - halo) / tile_rows_ : 0;
     const size_t least = clipped() ? 1 : divide_up(pairs, std::max<size_t>(1, room / kUnitTiles));
@@ -270,8 +302,7 @@ void TilePlan::add_steps() {
         for (int ky = 0; ky < y.kernel; ky++)
             for (int kx = 0; kx < x.kernel; kx++) {
                 const size_t plane = y_.plane(ky) * x_.phases.size() + x_.plane(kx);
-                const size_t position =
-                    (size_t)(ky * y.dilation / y.stride) * pitch_ + kx * x.dilation / x.stride;
+                const size_t position = (size_t)y_.position(ky) * pitch_ + x_.position(kx);
                 const ptrdiff_t laid_out =
                     (ptrdiff_t)((c * planes_ + plane) * plane_length_ * unit_.position_bytes +
                                 position * position_step());

@@ -5,7 +5,9 @@
 // own, padding included, and multiplies that with panel after panel of the weights. In the buffer
 // the columns and rows of each residue modulo the stride are a plane of their own, so that
 // neighbouring outputs always read neighbouring pixels, and the outputs of several rows are one
-// run: what lies between two rows' outputs is computed and thrown away.
+// run: what lies between two rows' outputs is computed and thrown away. Where rows are so wide that
+// those between a block's first and last tap would be most of the buffer, each row of a window is a
+// plane of its own, which holds the pixels of the block's outputs alone.
 //
 // Where most taps of the windows lie in the padding (dilations as wide as the map), vectors take
 // tiles of outputs whose windows have the same taps inside the input, and these taps alone; the
@@ -150,7 +152,10 @@ private:
         int shift;                // the largest distance from an output to its tap's position
         int length;               // positions that outputs read
         explicit Axis(const ConvAxis& axis);
+        // Each tap has a plane of its own.
+        static Axis of_taps(const ConvAxis& axis);
         int plane(int tap) const;
+        int position(int tap) const;  // of an output's tap in its plane, from the output's on
         // The positions of a plane that lie in the input.
         void inside(int phase, int* begin, int* end) const;
     };
@@ -165,6 +170,8 @@ private:
 
     double row_cost(int rows) const;
     bool clipped() const { return pair_tiles_ == 1; }
+    size_t buffer_budget() const;
+    bool rows_are_far() const;
     void clip(double usual);
     double clipped_cost(int rows) const;
     void add_clipped_tiles();
@@ -190,7 +197,8 @@ private:
 
     const Unit unit_;
     const TileShape shape_;
-    const Axis x_, y_;
+    const Axis x_;
+    Axis y_;
     Ranges xs_, ys_;  // empty unless clipped
     int wanted_threads_, threads_;
     int pitch_;                    // positions from one row of a plane to the next

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "layer/cpu/recurrent/recurrent.h"
-#include "simd/math.h"
+#include "simd/math_bf16.h"
 
 namespace quoll {
 namespace {
@@ -20,28 +20,56 @@ struct GateSums {
     QUOLL_INLINE V sum(size_t g) const { return input(g) + state(g); }
 };
 
+struct ExactMath {
+    template <class V>
+    static QUOLL_INLINE V sigmoid(V x) {
+        return s::sigmoid(x);
+    }
+    template <class V>
+    static QUOLL_INLINE V tanh(V x) {
+        return s::tanh(x);
+    }
+};
+
+#if HWY_TARGET == HWY_AVX3
+// As exact as states ask that are rounded to bf16.
+struct RoundedMath {
+    template <class V>
+    static QUOLL_INLINE V sigmoid(V x) {
+        return s::falling_sigmoid_bf16(x * V::set(-s::kLog2E));
+    }
+    template <class V>
+    static QUOLL_INLINE V tanh(V x) {
+        return s::tanh_bf16(x);
+    }
+};
+#endif
+
+template <class Math>
 struct RnnCell {
     template <class V>
     static QUOLL_INLINE void step(const GateSums<V>& gates, float* hidden, float*) {
-        s::tanh(gates.sum(0)).store_n(hidden + gates.i, gates.left);
+        Math::tanh(gates.sum(0)).store_n(hidden + gates.i, gates.left);
     }
 };
 
+template <class Math>
 struct LstmCell {
     template <class V>
     static QUOLL_INLINE void step(const GateSums<V>& gates, float* hidden, float* cell) {
-        const V kept = s::sigmoid(gates.sum(1)) * V::load_n(cell + gates.i, gates.left);
-        const V c = fma(s::sigmoid(gates.sum(0)), s::tanh(gates.sum(3)), kept);
+        const V kept = Math::sigmoid(gates.sum(1)) * V::load_n(cell + gates.i, gates.left);
+        const V c = fma(Math::sigmoid(gates.sum(0)), Math::tanh(gates.sum(3)), kept);
         c.store_n(cell + gates.i, gates.left);
-        (s::sigmoid(gates.sum(2)) * s::tanh(c)).store_n(hidden + gates.i, gates.left);
+        (Math::sigmoid(gates.sum(2)) * Math::tanh(c)).store_n(hidden + gates.i, gates.left);
     }
 };
 
+template <class Math>
 struct GruCell {
     template <class V>
     static QUOLL_INLINE void step(const GateSums<V>& gates, float* hidden, float*) {
-        const V r = s::sigmoid(gates.sum(0)), u = s::sigmoid(gates.sum(1));
-        const V next = s::tanh(fma(r, gates.state(2), gates.input(2)));
+        const V r = Math::sigmoid(gates.sum(0)), u = Math::sigmoid(gates.sum(1));
+        const V next = Math::tanh(fma(r, gates.state(2), gates.input(2)));
         const V before = V::load_n(hidden + gates.i, gates.left);
         fma(u, before - next, next).store_n(hidden + gates.i, gates.left);
     }
@@ -49,43 +77,47 @@ struct GruCell {
 
 // The cells of ONNX's order of gates.
 
+template <class Math>
 struct OnnxLstmCell {
     template <class V>
     static QUOLL_INLINE void step(const GateSums<V>& gates, float* hidden, float* cell) {
-        const V kept = s::sigmoid(gates.sum(2)) * V::load_n(cell + gates.i, gates.left);
-        const V c = fma(s::sigmoid(gates.sum(0)), s::tanh(gates.sum(3)), kept);
+        const V kept = Math::sigmoid(gates.sum(2)) * V::load_n(cell + gates.i, gates.left);
+        const V c = fma(Math::sigmoid(gates.sum(0)), Math::tanh(gates.sum(3)), kept);
         c.store_n(cell + gates.i, gates.left);
-        (s::sigmoid(gates.sum(1)) * s::tanh(c)).store_n(hidden + gates.i, gates.left);
+        (Math::sigmoid(gates.sum(1)) * Math::tanh(c)).store_n(hidden + gates.i, gates.left);
     }
 };
 
-template <class V>
+template <class Math, class V>
 QUOLL_INLINE void mix_states(const GateSums<V>& gates, V next, float* hidden) {
     const V before = V::load_n(hidden + gates.i, gates.left);
-    fma(s::sigmoid(gates.sum(0)), before - next, next).store_n(hidden + gates.i, gates.left);
+    fma(Math::sigmoid(gates.sum(0)), before - next, next).store_n(hidden + gates.i, gates.left);
 }
 
+template <class Math>
 struct OnnxGruCell {
     template <class V>
     static QUOLL_INLINE void step(const GateSums<V>& gates, float* hidden, float*) {
-        const V r = s::sigmoid(gates.sum(1));
-        mix_states(gates, s::tanh(fma(r, gates.state(2), gates.input(2))), hidden);
+        const V r = Math::sigmoid(gates.sum(1));
+        mix_states<Math>(gates, Math::tanh(fma(r, gates.state(2), gates.input(2))), hidden);
     }
 };
 
+template <class Math>
 struct OnnxGruReset {
     template <class V>
     static QUOLL_INLINE void step(const GateSums<V>& gates, float* hidden, float*) {
         const V state = V::load_n(hidden + gates.i, gates.left);
-        (state * s::sigmoid(gates.sum(1))).store_n(hidden + gates.i, gates.left);
+        (state * Math::sigmoid(gates.sum(1))).store_n(hidden + gates.i, gates.left);
     }
 };
 
+template <class Math>
 struct OnnxGruResetCell {
     template <class V>
     static QUOLL_INLINE void step(const GateSums<V>& gates, float* hidden, float* cell) {
         const V product = V::load_n(cell + gates.i, gates.left);
-        mix_states(gates, s::tanh(gates.input(2) + product), hidden);
+        mix_states<Math>(gates, Math::tanh(gates.input(2) + product), hidden);
     }
 };
 

@@ -23,7 +23,7 @@ public:
     int create_pipeline(const Option& opt) override {
         QUOLL_RETURN_IF_ERROR(T::create_pipeline(opt));
         const KernelSet& kernels = host_kernel_set();
-        if (this->is_plain()) kernels_ = kernels.recurrent;
+        if (this->is_plain()) kernels_ = &recurrent_kernels_for(kernels, opt);
         if (this->dynamic_weight) return kOk;
         for (int d = 0; d < this->num_directions(); d++) {
             for (int i = 0; i < T::kNumProducts; i++) {

@@ -6,8 +6,14 @@
 #include <vector>
 
 #include "layer/cpu/gemm/stored_matrix.h"
+#include "layer/cpu/recurrent/recurrent.h"
 
 namespace quoll {
+
+inline const RecurrentKernels& recurrent_kernels_for(const KernelSet& kernels, const Option& opt) {
+    const RecurrentKernels* const rounded = kernels.recurrent->rounded;
+    return opt.use_bf16_storage && rounded ? *rounded : *kernels.recurrent;
+}
 
 class PackedMatrix {
 public:

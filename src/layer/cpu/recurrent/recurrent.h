@@ -16,6 +16,9 @@ struct RecurrentKernels {
 #define QUOLL_RECURRENT(name, functor, gates) RecurrentKernel name;
 #include "layer/cpu/recurrent/kernels.inc"
 #undef QUOLL_RECURRENT
+    // Those that are only as exact as states that are rounded to bf16 ask; null where they would
+    // not be cheaper.
+    const RecurrentKernels* rounded;
 };
 
 }  // namespace quoll

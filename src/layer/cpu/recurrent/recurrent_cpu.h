@@ -28,7 +28,7 @@ public:
                                                            m.bias, m.first_bias, opt));
             }
         }
-        kernel_ = kernels.recurrent->*cell;
+        kernel_ = recurrent_kernels_for(kernels, opt).*cell;
         this->weight_xc_data.release();
         this->weight_hc_data.release();
         this->weight_hr_data.release();

@@ -177,12 +177,14 @@ struct SwishBf16 {
         return s::share_bf16(x, s::falling_sigmoid_bf16(x * V::set(factor)));
     }
 };
+QUOLL_UNARY_FUNCTOR(TanhBf16, s::tanh_bf16(x))
 QUOLL_UNARY_FUNCTOR(MishBf16, s::mish_bf16(x))
 QUOLL_UNARY_FUNCTOR(GeluBf16, s::gelu_bf16(x))
 QUOLL_UNARY_FUNCTOR(GeluFastBf16, s::gelu_fast_bf16(x))
 #else
 using SigmoidBf16 = Sigmoid;
 using SwishBf16 = Swish;
+using TanhBf16 = Tanh;
 using MishBf16 = Mish;
 using GeluBf16 = Gelu;
 using GeluFastBf16 = GeluFast;

@@ -22,6 +22,7 @@ struct UnaryKernels {
 // asks, or itself.
 inline UnaryKernel bf16_kernel(const UnaryKernels& k, UnaryKernel kernel) {
     const UnaryKernel found = kernel == k.sigmoid     ? k.sigmoid_bf16
+                              : kernel == k.tanh      ? k.tanh_bf16
                               : kernel == k.swish     ? k.swish_bf16
                               : kernel == k.mish      ? k.mish_bf16
                               : kernel == k.gelu      ? k.gelu_bf16
