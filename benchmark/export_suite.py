@@ -29,8 +29,8 @@ OPSET = 17
 
 
 def half_of(name):
-    """The half of the suite: batch sizes of a network are in the same one."""
-    base = re.sub(r'_b\d+$', '', name)
+    """The half of the suite: batch sizes and quantized forms of a network are in the same one."""
+    base = re.sub(r'(_b\d+)?(_qdq|_s8|_dynamic)?$', '', name)
     return ('tuning', 'report')[hashlib.sha256(base.encode()).digest()[0] % 2]
 
 
