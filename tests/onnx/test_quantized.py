@@ -135,6 +135,29 @@ def test_small_net(kind, tmp_path):
     assert count(net, 'AffineDequantize') <= 1
 
 
+@pytest.mark.parametrize('axes', [1, 3])
+@pytest.mark.parametrize('kind', ['qdq_u8s8_channels', 'qdq_s8s8'])
+def test_convolutions_of_other_axes(kind, axes, tmp_path):
+    rng = np.random.default_rng(5)
+
+    def w(outputs, channels, size):
+        return (rng.standard_normal((outputs, channels) + (size,) * axes) / np.sqrt(channels * size ** axes)).astype(np.float32)
+    size, (one, two) = {1: 40, 3: 8}[axes], ([1] * 2 * axes, [2] * 2 * axes)
+    constants = {'w1': w(24, 5, 3), 'b1': rng.standard_normal(24).astype(np.float32), 'w2': w(32, 24, 3), 'w3': w(32, 1, 3), 'w4': w(20, 32, 1)}
+    nodes = [helper.make_node('Conv', ['x', 'w1', 'b1'], ['c1'], pads=one, strides=[2] * axes),
+             helper.make_node('Relu', ['c1'], ['r1']),
+             helper.make_node('Conv', ['r1', 'w2'], ['c2'], pads=two, dilations=[2] * axes),
+             helper.make_node('Conv', ['c2', 'w3'], ['c3'], group=32),
+             helper.make_node('Conv', ['c3', 'w4'], ['y'])]
+    shape = [1, 5] + [size] * axes
+    model = save(nodes, [float_info('x', shape)], [float_info('y', None)], constants, tmp_path / 'net.onnx')
+    batches = [{'x': rng.standard_normal(shape).astype(np.float32)} for _ in range(3)]
+    net = compare(quantise(model, tmp_path, kind, batches), batches[0], tmp_path)
+    # Depthwise convolutions of three axes have no int8 form.
+    assert int8_layers(net, f'Convolution{axes}D') == 3
+    assert int8_layers(net, f'ConvolutionDepthWise{axes}D') == (1 if axes == 1 else 0)
+
+
 def test_report_counts(tmp_path):
     rng = np.random.default_rng(4)
     model = small_net(tmp_path / 'small.onnx', rng)

@@ -351,7 +351,7 @@ void conv(const Converted& t) {
     const Value* w = t.op.in(1);
     ModelLayer layer;
     if (!t.x->quantized || !w || !w->quantized_weight || w->quantized_weight->axis > 0 ||
-        !t.last_layer<Convolution>(&layer) || as<Convolution>(layer.prototype())->axes != 2)
+        !t.last_layer<Convolution>(&layer) || !as<Convolution>(layer.prototype())->has_int8_form())
         return;
     const QuantizedWeight& weight = *w->quantized_weight;
     const ModelLayer before = layer;
