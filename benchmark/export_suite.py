@@ -295,13 +295,16 @@ def export(name, folder):
 
 
 def randomise_norms(model):
-    """Statistics of batch norms as training would leave them, rather than zeros and ones that an exporter folds to nothing."""
+    """Statistics of batch norms as training would leave them, rather than zeros and ones that an exporter folds to nothing, and factors
+    that do not make all before them nothing, as those that begin with zeros do."""
     import torch
 
     for module in model.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.running_mean is not None:
             module.running_mean.normal_(0, 0.1)
             module.running_var.uniform_(0.8, 1.2)
+            if module.weight is not None and not module.weight.any():
+                torch.nn.init.uniform_(module.weight, 0.2, 0.6)
 
 
 def main():

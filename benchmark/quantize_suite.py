@@ -26,7 +26,7 @@ FORMS = {
         shufflenet_v2_x1_0 squeezenet1_1 googlenet inception_v3 deeplabv3_mobilenet_v3_large lraspp_mobilenet_v3_large
         ssdlite320_mobilenet_v3_large hrnet_w18_small dla34 ghostnet_100 mobileone_s0 repvgg_a0 tf_efficientnet_lite0 rexnet_100
         mobilenetv4_conv_small seresnet50 ese_vovnet19b_dw cspresnet50 res2net50_26w_4s mobilenetv2_035 lcnet_050 fastvit_t8 unet yolo_head
-        autoencoder style_transfer espcn rrdb kws_dscnn tcn_wavenet tdnn convnextv2_atto levit_128s mobilevit_s deit_tiny_patch16_224
+        autoencoder style_transfer espcn rrdb kws_dscnn tcn_wavenet tdnn convnextv2_atto visformer_tiny mobilevit_s deit_tiny_patch16_224
         mixer_s16_224 segformer_b0 bert_mini_long whisper_encoder conformer'''.split(),
     's8': 'resnet18 mobilenet_v2 googlenet yolo_head deit_tiny_patch16_224'.split(),
     'dynamic': 'deit_tiny_patch16_224 bert_mini_long whisper_encoder conformer'.split(),
