@@ -158,6 +158,21 @@ def test_convolutions_of_other_axes(kind, axes, tmp_path):
     assert int8_layers(net, f'ConvolutionDepthWise{axes}D') == (1 if axes == 1 else 0)
 
 
+@pytest.mark.parametrize('mode', ['reflect', 'edge'])
+def test_borders(mode, tmp_path):
+    """Those that hold values of the input are made of int8."""
+    rng = np.random.default_rng(6)
+    constants = {'w1': rng.standard_normal((16, 3, 3, 3)).astype(np.float32) / 5, 'w2': rng.standard_normal((8, 16, 3, 3)).astype(np.float32) / 12,
+                 'pads': np.array([0, 0, 1, 2, 0, 0, 1, 0], np.int64)}
+    nodes = [helper.make_node('Conv', ['x', 'w1'], ['c1']), helper.make_node('Pad', ['c1', 'pads'], ['p'], mode=mode),
+             helper.make_node('Conv', ['p', 'w2'], ['y'])]
+    model = save(nodes, [float_info('x', [1, 3, 12, 12])], [float_info('y', None)], constants, tmp_path / 'net.onnx')
+    batches = [{'x': rng.standard_normal((1, 3, 12, 12)).astype(np.float32)} for _ in range(3)]
+    net = compare(quantise(model, tmp_path, 'qdq_u8s8_channels', batches), batches[0], tmp_path)
+    assert int8_layers(net, 'Convolution') == 2 and count(net, 'Padding') >= 1
+    assert count(net, 'AffineDequantize') == 1
+
+
 def test_report_counts(tmp_path):
     rng = np.random.default_rng(4)
     model = small_net(tmp_path / 'small.onnx', rng)

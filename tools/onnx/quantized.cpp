@@ -474,6 +474,12 @@ void concat(const Converted& t) {
     t.y->int8_source = source;
 }
 
+// Pad moves values unless its border has one of its own.
+bool moves_values(const Converted& t) {
+    return has_trait(t.node, kOpMovesValues) ||
+           (t.node.op == "Pad" && t.op.attr_string("mode", "constant") != "constant");
+}
+
 // Operators that only move values (or choose the largest) do so with int8 as well.
 void move(const Converted& t) {
     if (t.node.op == "MaxPool" && t.node.outputs.size() > 1) return;
@@ -572,7 +578,7 @@ void follow_quantized(Converter& c, const Node& node) {
     if (node.op == "Relu" || node.op == "Clip") activation(t);
     if (node.op == "Add" || node.op == "Mul") binary(t);
     if (node.op == "Concat") concat(t);
-    if (has_trait(node, kOpMovesValues)) move(t);
+    if (moves_values(t)) move(t);
 }
 
 }  // namespace onnx_tool
