@@ -650,6 +650,22 @@ double affine_value(const Int8Affine& t, size_t i) {
 
 }  // namespace
 
+TEST(Int8Kernels, tables) {
+    for_all([](const Int8Kernels& kernels) {
+        Guarded<int8_t> table(256);
+        for (size_t i = 0; i < table.size(); i++) table[i] = (int8_t)value();
+        for (size_t n = 0; n <= 300; n++) {
+            Guarded<int8_t> in(n, n % 2), out(n, n % 2);
+            for (size_t i = 0; i < n; i++) in[i] = (int8_t)(i * 37 + n);
+            kernels.look_up(in.data(), n, table.data(), out.data());
+            for (size_t i = 0; i < n; i++)
+                ASSERT_EQ(table[in[i] + 128], out[i]) << i << " of " << n;
+            kernels.look_up(in.data(), n, table.data(), in.data());
+            for (size_t i = 0; i < n; i++) ASSERT_EQ(out[i], in[i]) << i << " in place";
+        }
+    });
+}
+
 TEST(Int8Kernels, sums_and_products_with_zero_points) {
     for_all([](const Int8Kernels& kernels) {
         for (size_t n = 0; n <= 150; n++) {

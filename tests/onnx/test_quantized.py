@@ -173,6 +173,39 @@ def test_borders(mode, tmp_path):
     assert count(net, 'AffineDequantize') == 1
 
 
+def functions_net(path, rng):
+    """Convolutions with activations in their steps, as exporters write them, between them."""
+    def w(*shape):
+        return (rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+    constants = {f'w{i}': w(16, 3 if i == 0 else 16, 3, 3) for i in range(6)}
+    constants.update({'root': np.float32(2 ** .5), 'one': np.float32(1), 'half': np.float32(.5)})
+    nodes, x = [], 'x'
+    steps = [[('Sigmoid', ['c'], 's'), ('Mul', ['c', 's'], 'y')],
+             [('HardSigmoid', ['c'], 's'), ('Mul', ['s', 'c'], 'y')],
+             [('Div', ['c', 'root'], 'd'), ('Erf', ['d'], 'e'), ('Add', ['e', 'one'], 'a'), ('Mul', ['c', 'a'], 'm'), ('Mul', ['m', 'half'], 'y')],
+             [('Tanh', ['c'], 't'), ('Elu', ['t'], 'y')],
+             [('LeakyRelu', ['c'], 'l'), ('Sqrt', ['r'], 'q'), ('Add', ['l', 'q'], 'y')]]
+    for i, step in enumerate(steps):
+        def named(name):
+            return name if name in constants else f'{name}{i}'
+        nodes.append(helper.make_node('Conv', [x, f'w{i}'], [f'c{i}'], pads=[1, 1, 1, 1]))
+        if i == 4:
+            nodes.append(helper.make_node('Relu', ['c4'], ['r4']))
+        nodes += [helper.make_node(op, [named(name) for name in names], [f'{out}{i}']) for op, names, out in step]
+        x = f'y{i}'
+    nodes.append(helper.make_node('Conv', [x, 'w5'], ['out']))
+    return save(nodes, [float_info('x', [1, 3, 9, 9])], [float_info('out', [1, 16, 7, 7])], constants, path)
+
+
+@pytest.mark.parametrize('kind', ['qdq_u8s8_channels', 'qdq_s8s8'])
+def test_functions_of_int8_values(kind, tmp_path):
+    rng = np.random.default_rng(7)
+    batches = [{'x': 2 * rng.standard_normal((1, 3, 9, 9)).astype(np.float32)} for _ in range(3)]
+    net = compare(quantise(functions_net(tmp_path / 'net.onnx', rng), tmp_path, kind, batches), batches[0], tmp_path)
+    assert int8_layers(net, 'Convolution') == 6
+    assert count(net, 'AffineTable') == 0  # made when the net is loaded: a file has the steps
+
+
 def test_report_counts(tmp_path):
     rng = np.random.default_rng(4)
     model = small_net(tmp_path / 'small.onnx', rng)

@@ -283,6 +283,15 @@ void affine(const Int8Affine& task) {
     });
 }
 
+void look_up(const int8_t* in, size_t n, const int8_t* table, int8_t* out) {
+    size_t i = 0;
+#if HWY_TARGET == HWY_AVX3
+    i = s::look_up_bytes(in, n, table, out);
+#endif
+    const int8_t* const middle = table + 128;
+    for (; i < n; i++) out[i] = middle[in[i]];
+}
+
 void range(const float* in, size_t n, float* limits) {
     using V = s::vecf<s::kLanes>;
     V low = V::set(limits[0]), high = V::set(limits[1]);

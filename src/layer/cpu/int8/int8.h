@@ -166,6 +166,8 @@ struct Int8Affine {
     int8_t* out;
 };
 typedef void (*Int8AffineKernel)(const Int8Affine& t);
+// out[i] = table[in[i] + 128], of 256 values; out may be in.
+typedef void (*Int8LookUpKernel)(const int8_t* in, size_t n, const int8_t* table, int8_t* out);
 // range[0] = min(range[0], in[i]), range[1] = max(range[1], in[i]); NaN is passed over.
 typedef void (*Int8RangeKernel)(const float* in, size_t n, float* range);
 // out[i] = sums[i] + a x[i] + b y[i], as integers that wrap, with y null for none; with scale, as
