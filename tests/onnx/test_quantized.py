@@ -206,6 +206,23 @@ def test_functions_of_int8_values(kind, tmp_path):
     assert count(net, 'AffineTable') == 0  # made when the net is loaded: a file has the steps
 
 
+@pytest.mark.parametrize('kind', ['qdq_u8s8_channels', 'qdq_s8s8'])
+@pytest.mark.parametrize('stride', [2, 3, 1])
+def test_deconvolutions_of_windows_side_by_side(stride, kind, tmp_path):
+    rng = np.random.default_rng(8)
+    constants = {'w1': rng.standard_normal((16, 3, 3, 3)).astype(np.float32) / 5, 'w2': rng.standard_normal((16, 5, 3, 3)).astype(np.float32) / 12,
+                 'b2': rng.standard_normal(5).astype(np.float32), 'w3': rng.standard_normal((8, 5, 3, 3)).astype(np.float32) / 7}
+    if stride != 1:
+        constants['w2'] = np.ascontiguousarray(constants['w2'][:, :, :stride, :stride])
+    nodes = [helper.make_node('Conv', ['x', 'w1'], ['c1']), helper.make_node('ConvTranspose', ['c1', 'w2', 'b2'], ['d'], strides=[stride] * 2),
+             helper.make_node('Conv', ['d', 'w3'], ['y'])]
+    model = save(nodes, [float_info('x', [1, 3, 9, 11])], [float_info('y', None)], constants, tmp_path / 'net.onnx')
+    batches = [{'x': rng.standard_normal((1, 3, 9, 11)).astype(np.float32)} for _ in range(3)]
+    net = compare(quantise(model, tmp_path, kind, batches), batches[0], tmp_path)
+    # Windows that overlap are computed in float32.
+    assert (int8_layers(net, 'Convolution'), count(net, 'PixelShuffle'), count(net, 'Deconvolution')) == ((3, 1, 0) if stride > 1 else (2, 0, 1))
+
+
 def test_report_counts(tmp_path):
     rng = np.random.default_rng(4)
     model = small_net(tmp_path / 'small.onnx', rng)
