@@ -211,6 +211,7 @@ static constexpr Pass kNotOfFiles[] = {
 // What rounds its output takes no activation and no sum any more.
 static constexpr Pass kLast[] = {
     kHasInt8 ? keep_int8 : nullptr,
+    kHasInt8 ? of<AffineBinary>(fuse_int8_relu) : nullptr,
     kHasInt8 ? of<AffineQuantize>(tabulate) : nullptr,
     of<Permute>(turn_fewer),
     of<Permute>(mark_channels),

@@ -66,6 +66,9 @@ int fuse_moved_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // above 100) instead of by those who read it, with the same results; so, with zero points, goes
 // AffineQuantize. Of no use for files, whose blobs must stay what they are.
 int keep_int8(LayerGraph& graph, int index, const LayerMaker& make);
+// ReLU of a convolution's int8 results with their own scale and zero point (AffineBinary of one
+// input) into the convolution.
+int fuse_int8_relu(LayerGraph& graph, int index, const LayerMaker& make);
 // What is computed of each value by itself between AffineDequantize and AffineQuantize ->
 // AffineTable. Of no use for files, which would grow.
 int tabulate(LayerGraph& graph, int index, const LayerMaker& make);

@@ -72,6 +72,24 @@ TEST(Fusion, functions_of_int8_values_become_tables) {
     expect_fused(begin + gelu + end, Weights(), Shape(7, 5, 8), 4);
 }
 
+// With the scale of the convolution's results ReLU changes nothing else.
+TEST(Fusion, relu_of_int8_goes_into_the_convolution) {
+    const auto text = [](const char* relu) {
+        return std::string(
+                   "AffineQuantize q 1 1 in a 0=0.02 1=3\n"
+                   "Convolution c 1 1 a b 0=8 1=3 4=1 6=576 8=101 26=1 27=3 28=0\n") +
+               relu + "AffineDequantize o 1 1 f out 0=0.01\n";
+    };
+    const auto weights = [] {
+        Weights w;
+        return w.tagged(576).raw(8, 80, 120).raw(1, 50, 50).raw(1, 20, 20);
+    };
+    expect_fused(text("AffineBinary r 1 1 b f 1=0.05 5=0.05 9=1\n"), weights(), Shape(7, 5, 8), 4);
+    expect_fused(text("AffineBinary r 1 1 b f 1=0.05 5=0.04 9=1\n"), weights(), Shape(7, 5, 8), 5);
+    expect_fused(text("AffineBinary r 1 1 b f 1=0.05 2=3 5=0.05 6=3 9=1\n"), weights(),
+                 Shape(7, 5, 8), 5);
+}
+
 // What others read stays, and so does what looks at more than one value.
 TEST(Fusion, tables_leave_other_layers) {
     const std::string text =
