@@ -48,6 +48,22 @@ def session(path, level='ORT_DISABLE_ALL', threads=1, **fields):
     return onnxruntime.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
 
 
+def random_feed(ports, random, shapes):
+    """{name: values} for the inputs of a session, as the page above says."""
+    import numpy as np
+
+    feed = {}
+    for port in ports:
+        if port.type not in TYPES:
+            raise ValueError(f'input {port.name} is {port.type}: expected one of {", ".join(TYPES)}')
+        declared = [axis if isinstance(axis, int) and axis > 0 else 1 for axis in port.shape]
+        shape = shapes.get(port.name, declared)
+        kind = np.dtype(TYPES[port.type])
+        values = random.standard_normal(shape) if kind.kind == 'f' else random.integers(0, 2, shape)
+        feed[port.name] = np.ascontiguousarray(values.astype(kind))
+    return feed
+
+
 class OnnxModel:
     """A file, its inputs as .npy files in a folder, and the answers expected."""
 
@@ -57,17 +73,10 @@ class OnnxModel:
         self.path, self.name, self.inputs = path, path.stem, {}
         run = session(path, threads=len(os.sched_getaffinity(0)))
         random = np.random.default_rng(int.from_bytes(hashlib.sha256(self.name.encode()).digest()[:4], 'big'))
-        feed = {}
-        for i, port in enumerate(run.get_inputs()):
-            if port.type not in TYPES:
-                raise ValueError(f'input {port.name} is {port.type}: expected one of {", ".join(TYPES)}')
-            declared = [axis if isinstance(axis, int) and axis > 0 else 1 for axis in port.shape]
-            shape = shapes.get(port.name, declared)
-            kind = np.dtype(TYPES[port.type])
-            values = random.standard_normal(shape) if kind.kind == 'f' else random.integers(0, 2, shape)
-            feed[port.name] = np.ascontiguousarray(values.astype(kind))
-            self.inputs[port.name] = str(folder / f'in{i}.npy')
-            np.save(self.inputs[port.name], feed[port.name])
+        feed = random_feed(run.get_inputs(), random, shapes)
+        for i, (name, values) in enumerate(feed.items()):
+            self.inputs[name] = str(folder / f'in{i}.npy')
+            np.save(self.inputs[name], values)
         self.expected = run.run(None, feed)
 
 

@@ -29,8 +29,8 @@ OPSET = 17
 
 
 def half_of(name):
-    """The half of the suite: batch sizes of a network are in the same one."""
-    base = re.sub(r'_b\d+$', '', name)
+    """The half of the suite: batch sizes and quantized forms of a network are in the same one."""
+    base = re.sub(r'(_b\d+)?(_qdq|_s8|_dynamic)?$', '', name)
     return ('tuning', 'report')[hashlib.sha256(base.encode()).digest()[0] % 2]
 
 
@@ -295,13 +295,16 @@ def export(name, folder):
 
 
 def randomise_norms(model):
-    """Statistics of batch norms as training would leave them, rather than zeros and ones that an exporter folds to nothing."""
+    """Statistics of batch norms as training would leave them, rather than zeros and ones that an exporter folds to nothing, and factors
+    that do not make all before them nothing, as those that begin with zeros do."""
     import torch
 
     for module in model.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.running_mean is not None:
             module.running_mean.normal_(0, 0.1)
             module.running_var.uniform_(0.8, 1.2)
+            if module.weight is not None and not module.weight.any():
+                torch.nn.init.uniform_(module.weight, 0.2, 0.6)
 
 
 def main():

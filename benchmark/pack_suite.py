@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Takes the suite of export_suite.py to a machine without PyTorch: graphs with the statistics of their weights instead of the weights.
+"""Takes the suites of export_suite.py and quantize_suite.py to a machine without PyTorch: graphs with the statistics of their weights
+instead of the weights.
 
     pack_suite.py pack FOLDER SUITE.tar.xz      a few MiB for all networks
     pack_suite.py unpack SUITE.tar.xz FOLDER    the same graphs, weights drawn anew from their mean and deviation
@@ -18,35 +19,74 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-# Constants of fewer values stay: sizes, axes, scales.
+# Constants of fewer values stay: sizes, axes, scales. Of quantized weights there are more, and each has its scales and its bias.
 FEW = 512
+FEW_QUANTIZED = 32
+TYPES = {onnx.TensorProto.FLOAT: '<f4', onnx.TensorProto.INT8: 'i1', onnx.TensorProto.UINT8: 'u1', onnx.TensorProto.INT32: '<i4'}
 KEY = 'normal'
+PRODUCT = 'product'
+
+
+def quantized(graph):
+    """Initializers that DequantizeLinear reads, and {scales of a bias: (scale of the input, scales of the weight)}."""
+    reads = {node.output[0]: node.input for node in graph.node if node.op_type == 'DequantizeLinear'}
+    products = {}
+    for node in graph.node:
+        sources = [reads.get(name) for name in node.input]
+        if node.op_type in ('Conv', 'ConvTranspose', 'Gemm') and len(sources) == 3 and all(sources):
+            products[sources[2][1]] = sources[0][1], sources[1][1]
+    return {name for names in reads.values() for name in names}, products
+
+
+def forget(tensor, statistics):
+    tensor.doc_string = json.dumps(statistics)
+    for field in ('raw_data', 'float_data', 'int32_data'):
+        tensor.ClearField(field)
 
 
 def drop_weights(model):
-    """Takes the values of large float constants away and leaves mean and deviation in their place."""
+    """Takes the values of large constants away and leaves mean and deviation in their place."""
+    dequantized, products = quantized(model.graph)
     for tensor in model.graph.initializer:
-        if tensor.data_type != onnx.TensorProto.FLOAT or np.prod(tensor.dims) < FEW:
+        known, kind = tensor.name in dequantized, tensor.data_type
+        # Integers of 32 bits may be indices.
+        if kind not in TYPES or np.prod(tensor.dims) < (FEW_QUANTIZED if known else FEW) or kind == onnx.TensorProto.INT32 and not known:
             continue
-        values = numpy_helper.to_array(tensor)
-        if not np.abs(values).max() < 1e6:  # a mask
+        if tensor.name in products:
+            forget(tensor, {PRODUCT: products[tensor.name]})
             continue
-        tensor.doc_string = json.dumps({KEY: [float(values.mean()), float(values.std())]})
-        tensor.ClearField('raw_data')
-        tensor.ClearField('float_data')
+        values = numpy_helper.to_array(tensor).astype(np.float64)
+        if not np.abs(values).max() < 1e6 and kind == onnx.TensorProto.FLOAT:  # a mask
+            continue
+        if known and kind == onnx.TensorProto.FLOAT and not values.mean() > 2 * values.std():  # scales that would not stay above zero
+            continue
+        forget(tensor, {KEY: [float(values.mean()), float(values.std())]})
+
+
+def draw(tensor, mean, deviation):
+    kind = np.dtype(TYPES[tensor.data_type])
+    random = np.random.default_rng(zlib.crc32(tensor.name.encode()))
+    values = mean + deviation * random.standard_normal(tuple(tensor.dims), dtype=np.float32)
+    if kind.kind != 'f':
+        limits = np.iinfo(kind)
+        return np.clip(np.rint(values), limits.min, limits.max).astype(kind)
+    # Variances and scales stay on their side of zero.
+    return np.maximum(values, 0.2 * mean if mean > 2 * deviation else -np.inf).astype(kind)
 
 
 def draw_weights(model):
-    for tensor in model.graph.initializer:
-        if KEY not in tensor.doc_string:
-            continue
-        mean, deviation = json.loads(tensor.doc_string)[KEY]
-        random = np.random.default_rng(zlib.crc32(tensor.name.encode()))
-        values = mean + deviation * random.standard_normal(tuple(tensor.dims), dtype=np.float32)
-        # Variances and scales stay on their side of zero.
-        low = 0.2 * mean if mean > 2 * deviation else -np.inf
-        tensor.raw_data = np.maximum(values, low).astype('<f4').tobytes()
-        tensor.doc_string = ''
+    tensors, later = {tensor.name: tensor for tensor in model.graph.initializer}, {}
+    for tensor in tensors.values():
+        statistics = json.loads(tensor.doc_string) if tensor.doc_string.startswith('{') else {}
+        if KEY in statistics:
+            tensor.raw_data = draw(tensor, *statistics[KEY]).tobytes()
+            tensor.doc_string = ''
+        elif PRODUCT in statistics:
+            later[tensor.name] = statistics[PRODUCT]
+    for name, factors in later.items():
+        one, other = (numpy_helper.to_array(tensors[factor]) for factor in factors)
+        tensors[name].raw_data = (one * other).astype('<f4').tobytes()
+        tensors[name].doc_string = ''
 
 
 def pack(folder, archive):

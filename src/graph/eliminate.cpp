@@ -10,6 +10,7 @@
 #include "layer/elementwise/dropout.h"
 #include "layer/nn/innerproduct.h"
 #include "layer/nn/pooling.h"
+#include "layer/quantize/affine.h"
 #include "layer/tensor/concat.h"
 #include "layer/tensor/flatten.h"
 #include "layer/tensor/padding.h"
@@ -210,6 +211,8 @@ static constexpr Pass kNotOfFiles[] = {
 // What rounds its output takes no activation and no sum any more.
 static constexpr Pass kLast[] = {
     kHasInt8 ? keep_int8 : nullptr,
+    kHasInt8 ? of<AffineBinary>(fuse_int8_relu) : nullptr,
+    kHasInt8 ? of<AffineQuantize>(tabulate) : nullptr,
     of<Permute>(turn_fewer),
     of<Permute>(mark_channels),
 };

@@ -169,6 +169,12 @@ ConvGeometry geometry_of_weight(const ConvFields& s, bool transposed, const Shap
 
 }  // namespace
 
+bool compute(Layer& layer, const LayerMaker& make, const std::vector<Mat>& inputs, Mat* value) {
+    const LogMute quiet;
+    int64_t work = 0;
+    return Computation(layer, params_of(layer), make, ConstantBudget()).run(inputs, value, &work);
+}
+
 int fold_constant(LayerGraph& graph, int index, const LayerMaker& make) {
     Layer& layer = *graph.layer(index);
     std::vector<Mat> inputs;

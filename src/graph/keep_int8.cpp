@@ -137,6 +137,23 @@ int keep_affine(LayerGraph& graph, int index, ConvolutionFields* conv) {
 
 }  // namespace
 
+int fuse_int8_relu(LayerGraph& graph, int index, const LayerMaker&) {
+    ConvolutionFields* const conv = convolution_fields(graph, index);
+    const auto* relu = conv ? graph.as<AffineBinary>(graph.only_reader(index)) : nullptr;
+    if (!relu || conv->int8_affine != 1 || !conv->int8_output() ||
+        conv->activation_type != kActivationNone || relu->bottoms.size() != 1 ||
+        relu->activation_type != kActivationReLU)
+        return 0;
+    const bool same = relu->a_scale == relu->top_scale &&
+                      relu->a_zero_point == relu->top_zero_point &&
+                      conv->top_zero_point == relu->a_zero_point &&
+                      conv->top_blob_int8_scales[0] == 1.f / relu->a_scale;
+    if (!same) return 0;
+    conv->activation_type = kActivationReLU;
+    graph.absorb(index, graph.only_reader(index), false, "ReLU of int8 into the convolution");
+    return 1;
+}
+
 int keep_int8(LayerGraph& graph, int index, const LayerMaker&) {
     ConvolutionFields* own = convolution_fields(graph, index);
     const bool affine = own && own->int8_affine == 1;

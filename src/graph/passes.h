@@ -45,8 +45,8 @@ int merge_parallel(LayerGraph& graph, int index, const LayerMaker& make);
 // of no use for files.
 int fold_row_norm(LayerGraph& graph, int index, const LayerMaker& make);
 // fold_affine, and fuse_activation, behind a Concat of channels that convolutions alone make (those
-// of a split kernel, as MixNet has them), into each of them. Blobs between them get other values: of
-// no use for files.
+// of a split kernel, as MixNet has them), into each of them. Blobs between them get other values:
+// of no use for files.
 int fold_joined_affine(LayerGraph& graph, int index, const LayerMaker& make);
 int fuse_joined_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // BatchAxis and its inverse, in either order, with nothing between them.
@@ -57,8 +57,8 @@ int fuse_residual(LayerGraph& graph, int index, const LayerMaker& make);
 // An activation into the convolution or inner product before it.
 int fuse_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // An activation behind layers that only change shapes, the order of axes and what is an item, which
-// stand behind a convolution or inner product, into that. Blobs between them get other values: of no use for
-// files.
+// stand behind a convolution or inner product, into that. Blobs between them get other values: of
+// no use for files.
 int fuse_moved_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // The output of int8 convolutions that reaches int8 convolutions and inner products of one input
 // scale alone, directly or through layers that only move values or choose among them (maxima,
@@ -66,13 +66,22 @@ int fuse_moved_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // above 100) instead of by those who read it, with the same results; so, with zero points, goes
 // AffineQuantize. Of no use for files, whose blobs must stay what they are.
 int keep_int8(LayerGraph& graph, int index, const LayerMaker& make);
+// ReLU of a convolution's int8 results with their own scale and zero point (AffineBinary of one
+// input) into the convolution.
+int fuse_int8_relu(LayerGraph& graph, int index, const LayerMaker& make);
+// What is computed of each value by itself between AffineDequantize and AffineQuantize ->
+// AffineTable. Of no use for files, which would grow.
+int tabulate(LayerGraph& graph, int index, const LayerMaker& make);
 // A Permute of rows and columns to the side of an InnerProduct where there are fewer values, which
 // takes columns then, as a Convolution1D. Of no use for files: the blob between them is another.
 int turn_fewer(LayerGraph& graph, int index, const LayerMaker& make);
 // Tells a Permute whose output convolutions and poolings alone read, shapes, activations, resizing
-// and joins between them or not, that they want channels in blocks (feeds_channels). Nothing of files.
+// and joins between them or not, that they want channels in blocks (feeds_channels). Nothing of
+// files.
 int mark_channels(LayerGraph& graph, int index, const LayerMaker& make);
 
+// What a layer without weights makes of such inputs, on one thread; false if that fails.
+bool compute(Layer& layer, const LayerMaker& make, const std::vector<Mat>& inputs, Mat* value);
 // What may be folded and fused into a layer; false if nothing may.
 bool fusion_target(const LayerGraph& graph, int index, FusionTarget* found);
 // What may be folded and fused into the layers whose outputs a Concat alone reads and joins along

@@ -89,6 +89,19 @@ QUOLL_INLINE veci<N> whole_byte(vecf<N> x) {
     return nearest ? to_int(number) : trunc_int(number);
 }
 
+// The bytes that packs made of four vectors, which are in the order of their parts of 128 bits.
+#if HWY_TARGET == HWY_AVX3
+QUOLL_INLINE void store_packed_bytes(__m512i bytes, int8_t* p) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, bytes));
+}
+#elif HWY_TARGET == HWY_AVX2
+QUOLL_INLINE void store_packed_bytes(__m256i bytes, int8_t* p) {
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permutevar8x32_epi32(bytes, order));
+}
+#endif
+
 // whole_byte + zero of four vectors, one after another, for results that all lie in [-128, 127].
 template <bool nearest, size_t N>
 QUOLL_INLINE void store_whole_bytes(const vecf<N> (&x)[4], veci<N> zero, int8_t* p) {
@@ -97,12 +110,9 @@ QUOLL_INLINE void store_whole_bytes(const vecf<N> (&x)[4], veci<N> zero, int8_t*
         const auto whole = [&](int i) QUOLL_INLINE_LAMBDA {
             return (whole_byte<nearest>(x[i]) + zero).v.raw;
         };
-        const __m512i bytes = _mm512_packs_epi16(_mm512_packs_epi32(whole(0), whole(1)),
-                                                 _mm512_packs_epi32(whole(2), whole(3)));
-        const __m512i order =
-            _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-        _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, bytes));
-        return;
+        return store_packed_bytes(_mm512_packs_epi16(_mm512_packs_epi32(whole(0), whole(1)),
+                                                     _mm512_packs_epi32(whole(2), whole(3))),
+                                  p);
     }
 #elif HWY_TARGET == HWY_AVX2
     if constexpr (N == 8) {
@@ -111,12 +121,9 @@ QUOLL_INLINE void store_whole_bytes(const vecf<N> (&x)[4], veci<N> zero, int8_t*
                 nearest ? _mm256_cvtps_epi32(x[i].v.raw) : _mm256_cvttps_epi32(x[i].v.raw);
             return _mm256_add_epi32(y, zero.v.raw);
         };
-        const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(whole(0), whole(1)),
-                                                 _mm256_packs_epi32(whole(2), whole(3)));
-        const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
-                            _mm256_permutevar8x32_epi32(bytes, order));
-        return;
+        return store_packed_bytes(_mm256_packs_epi16(_mm256_packs_epi32(whole(0), whole(1)),
+                                                     _mm256_packs_epi32(whole(2), whole(3))),
+                                  p);
     }
 #elif HWY_TARGET == HWY_NEON && defined(__aarch64__)
     if constexpr (N == 4) {
@@ -141,35 +148,24 @@ QUOLL_INLINE void store_saturated_bytes(const vecf<N> (&x)[4], int zero, int low
                                         int8_t* p) {
 #if HWY_TARGET == HWY_AVX3
     if constexpr (N == 16) {
-        const auto whole = [&](int i) QUOLL_INLINE_LAMBDA {
-            return whole_byte<true>(x[i]).v.raw;
-        };
+        const auto whole = [&](int i) QUOLL_INLINE_LAMBDA { return whole_byte<true>(x[i]).v.raw; };
         const __m512i zeros = _mm512_set1_epi16((short)zero);
         const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(whole(0), whole(1)), zeros);
         const __m512i second = _mm512_adds_epi16(_mm512_packs_epi32(whole(2), whole(3)), zeros);
         __m512i bytes = _mm512_packs_epi16(first, second);
         bytes = _mm512_min_epi8(bytes, _mm512_set1_epi8((char)high));
-        bytes = _mm512_max_epi8(bytes, _mm512_set1_epi8((char)low));
-        const __m512i order =
-            _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-        _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, bytes));
-        return;
+        return store_packed_bytes(_mm512_max_epi8(bytes, _mm512_set1_epi8((char)low)), p);
     }
 #elif HWY_TARGET == HWY_AVX2
     if constexpr (N == 8) {
-        const auto whole = [&](int i) QUOLL_INLINE_LAMBDA {
-            return _mm256_cvtps_epi32(x[i].v.raw);
-        };
+        const auto whole = [&](int i)
+                               QUOLL_INLINE_LAMBDA { return _mm256_cvtps_epi32(x[i].v.raw); };
         const __m256i zeros = _mm256_set1_epi16((short)zero);
         const __m256i first = _mm256_adds_epi16(_mm256_packs_epi32(whole(0), whole(1)), zeros);
         const __m256i second = _mm256_adds_epi16(_mm256_packs_epi32(whole(2), whole(3)), zeros);
         __m256i bytes = _mm256_packs_epi16(first, second);
         bytes = _mm256_min_epi8(bytes, _mm256_set1_epi8((char)high));
-        bytes = _mm256_max_epi8(bytes, _mm256_set1_epi8((char)low));
-        const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
-                            _mm256_permutevar8x32_epi32(bytes, order));
-        return;
+        return store_packed_bytes(_mm256_max_epi8(bytes, _mm256_set1_epi8((char)low)), p);
     }
 #endif
     using I = veci<N>;
@@ -195,6 +191,29 @@ QUOLL_INLINE void join_four_blocks(const int8_t* from, ptrdiff_t block, ptrdiff_
         x = _mm512_mask_broadcast_i32x4(x, 0xf000, part(3));
         _mm512_storeu_si512(to, _mm512_xor_si512(x, all));
     }
+}
+#endif
+
+#if HWY_TARGET == HWY_AVX3
+// out[i] = table[in[i] + 128] of 256 values, for the first so many i, which are returned: pairs of
+// the table's bytes are picked by seven bits, bytes of the pairs by the eighth.
+QUOLL_INLINE size_t look_up_bytes(const int8_t* in, size_t n, const int8_t* table, int8_t* out) {
+    __m512i pairs[4];
+    for (int i = 0; i < 4; i++) pairs[i] = _mm512_loadu_si512(table + 64 * i);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i));
+        const __m512i q = _mm512_cvtepu8_epi16(_mm256_xor_si256(bytes, _mm256_set1_epi8(-128)));
+        const __m512i pair = _mm512_srli_epi16(q, 1);
+        const __m512i low = _mm512_permutex2var_epi16(pairs[0], pair, pairs[1]);
+        const __m512i high = _mm512_permutex2var_epi16(pairs[2], pair, pairs[3]);
+        const __mmask32 upper = _mm512_test_epi16_mask(q, _mm512_set1_epi16(128));
+        const __m512i picked = _mm512_mask_blend_epi16(upper, low, high);
+        const __m512i shift = _mm512_slli_epi16(_mm512_and_si512(q, _mm512_set1_epi16(1)), 3);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i),
+                            _mm512_cvtepi16_epi8(_mm512_srlv_epi16(picked, shift)));
+    }
+    return i;
 }
 #endif
 

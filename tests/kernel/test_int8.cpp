@@ -59,6 +59,36 @@ int32_t word_of(const Int8Kernels& kernels, const std::vector<int>& values, bool
 // Extreme values half of the time: their products must not saturate.
 int value() { return uniform(0, 1) ? (uniform(0, 1) ? 127 : -128) : uniform(-128, 127); }
 
+// The tile's sums as bytes, of which there are `sums`: vectors of columns in the reverse order, a
+// gap between them.
+void check_bytes(const Int8Kernels& kernels, Int8TileKernel kernel, Int8Tile tile, size_t vectors,
+                 size_t rows, const std::vector<int64_t>& sums, bool at_end) {
+    const size_t lanes = kernels.lanes, columns = vectors * lanes, step = rows * lanes + 5;
+    Guarded<float> scale(columns, at_end), bias(columns, at_end);
+    std::vector<ptrdiff_t> places(columns);
+    for (size_t n = 0; n < columns; n++) {
+        // Ties, too.
+        scale[n] = n % 3 ? ldexpf(1.f, uniform(-12, -2)) : (float)uniform(1, 999) / 1e5f;
+        bias[n] = (float)uniform(-20, 20);
+        places[n] = (ptrdiff_t)((vectors - 1 - n / lanes) * step + n % lanes);
+    }
+    Guarded<int8_t> c((vectors - 1) * step + rows * lanes, at_end);
+    std::fill_n(c.data(), c.size(), (int8_t)99);
+    const int zero = uniform(-128, 127), low = uniform(-128, 0), high = uniform(0, 127);
+    const Int8TileBytes bytes = {scale.data(), bias.data(), zero,         low,
+                                 high,         c.data(),    places.data()};
+    tile.sums = nullptr, tile.bytes = &bytes;
+    kernel(tile);
+    std::vector<int> want(c.size(), 99);
+    for (size_t m = 0; m < rows; m++)
+        for (size_t n = 0; n < columns; n++) {
+            const float x = (float)sums[m * columns + n] * scale[n] + bias[n];
+            want[places[n] + m * lanes] = std::max(low, std::min(high, (int)affine_int8(x, zero)));
+        }
+    for (size_t i = 0; i < c.size(); i++)
+        ASSERT_EQ(want[i], c[i]) << "rows " << rows << " at " << i;
+}
+
 // a_pair: as of Int8Tile.
 void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vectors, size_t rows,
                 size_t num_blocks, size_t block_k, bool at_end, size_t a_pair = 0) {
@@ -103,10 +133,12 @@ void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vector
     }
     const Int8Tile tile = {a.data(),          (ptrdiff_t)a_row, blocks.data(), num_blocks,
                            block_k,           b.data(),         init.data(),   sums.data(),
-                           (ptrdiff_t)a_pair, GemmFetch()};
+                           (ptrdiff_t)a_pair, GemmFetch(),      nullptr};
     kernel(tile);
+    for (int64_t& sum : want) sum += 7;
     for (size_t i = 0; i < want.size(); i++)
-        ASSERT_EQ(want[i] + 7, sums[i]) << "row " << i / columns << " column " << i % columns;
+        ASSERT_EQ(want[i], sums[i]) << "row " << i / columns << " column " << i % columns;
+    if (kernels.stores_bytes) check_bytes(kernels, kernel, tile, vectors, rows, want, at_end);
 }
 
 // Ties, values next to them, what lies outside, and numbers between.
@@ -617,6 +649,22 @@ double affine_value(const Int8Affine& t, size_t i) {
 }
 
 }  // namespace
+
+TEST(Int8Kernels, tables) {
+    for_all([](const Int8Kernels& kernels) {
+        Guarded<int8_t> table(256);
+        for (size_t i = 0; i < table.size(); i++) table[i] = (int8_t)value();
+        for (size_t n = 0; n <= 300; n++) {
+            Guarded<int8_t> in(n, n % 2), out(n, n % 2);
+            for (size_t i = 0; i < n; i++) in[i] = (int8_t)(i * 37 + n);
+            kernels.look_up(in.data(), n, table.data(), out.data());
+            for (size_t i = 0; i < n; i++)
+                ASSERT_EQ(table[in[i] + 128], out[i]) << i << " of " << n;
+            kernels.look_up(in.data(), n, table.data(), in.data());
+            for (size_t i = 0; i < n; i++) ASSERT_EQ(out[i], in[i]) << i << " in place";
+        }
+    });
+}
 
 TEST(Int8Kernels, sums_and_products_with_zero_points) {
     for_all([](const Int8Kernels& kernels) {

@@ -40,6 +40,35 @@ static const std::vector<LayerCase> kBinaryCases = {
 };
 QUOLL_LAYER_CASES(AffineBinary, kBinaryCases)
 
+// -23300=256,..: some function of all values.
+static std::string table_param() {
+    std::string text = "-23300=256";
+    for (int i = 0; i < 256; i++) text += "," + std::to_string((i * 91 + 13) % 256 - 128);
+    return text;
+}
+
+static const std::vector<LayerCase> kTableCases = {
+    LayerCase({Shape(9, DType::s8)}, table_param()).range(-128, 127),
+    LayerCase({Shape(100, 8, DType::s8)}, table_param()).range(-128, 127),
+    LayerCase({kBytes}, table_param()).range(-128, 127),
+    LayerCase({Shape(5, 4, 3, 16, DType::s8)}, table_param()).range(-128, 127),
+    LayerCase({Shape(5, 4, 12, DType::s8)}, "").range(-128, 127),
+};
+QUOLL_LAYER_CASES(AffineTable, kTableCases)
+
+TEST(AffineTable, by_hand) {
+    expect_values("AffineTable", table_param(), {},
+                  {mat_of(Shape(3, DType::s8), {-128, -127, 127})},
+                  mat_of(Shape(3, DType::s8), {-115, -24, 50}));
+}
+
+TEST(AffineTable, refuses_what_is_no_table) {
+    EXPECT_EQ(nullptr, make_layer("AffineTable", "-23300=2,1,2"));
+    std::string beyond = table_param();
+    beyond.replace(beyond.rfind(','), std::string::npos, ",128");
+    EXPECT_EQ(nullptr, make_layer("AffineTable", beyond));
+}
+
 TEST(AffineQuantize, by_hand) {
     // Half to even; 0 becomes the zero point; limits are those of int8.
     const Mat x = mat_of(Shape(4, 2), {0, 0.25f, 0.75f, -0.25f, -0.75f, 1.3f, 100, -100});

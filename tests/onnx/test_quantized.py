@@ -135,6 +135,94 @@ def test_small_net(kind, tmp_path):
     assert count(net, 'AffineDequantize') <= 1
 
 
+@pytest.mark.parametrize('axes', [1, 3])
+@pytest.mark.parametrize('kind', ['qdq_u8s8_channels', 'qdq_s8s8'])
+def test_convolutions_of_other_axes(kind, axes, tmp_path):
+    rng = np.random.default_rng(5)
+
+    def w(outputs, channels, size):
+        return (rng.standard_normal((outputs, channels) + (size,) * axes) / np.sqrt(channels * size ** axes)).astype(np.float32)
+    size, (one, two) = {1: 40, 3: 8}[axes], ([1] * 2 * axes, [2] * 2 * axes)
+    constants = {'w1': w(24, 5, 3), 'b1': rng.standard_normal(24).astype(np.float32), 'w2': w(32, 24, 3), 'w3': w(32, 1, 3), 'w4': w(20, 32, 1)}
+    nodes = [helper.make_node('Conv', ['x', 'w1', 'b1'], ['c1'], pads=one, strides=[2] * axes),
+             helper.make_node('Relu', ['c1'], ['r1']),
+             helper.make_node('Conv', ['r1', 'w2'], ['c2'], pads=two, dilations=[2] * axes),
+             helper.make_node('Conv', ['c2', 'w3'], ['c3'], group=32),
+             helper.make_node('Conv', ['c3', 'w4'], ['y'])]
+    shape = [1, 5] + [size] * axes
+    model = save(nodes, [float_info('x', shape)], [float_info('y', None)], constants, tmp_path / 'net.onnx')
+    batches = [{'x': rng.standard_normal(shape).astype(np.float32)} for _ in range(3)]
+    net = compare(quantise(model, tmp_path, kind, batches), batches[0], tmp_path)
+    # Depthwise convolutions of three axes have no int8 form.
+    assert int8_layers(net, f'Convolution{axes}D') == 3
+    assert int8_layers(net, f'ConvolutionDepthWise{axes}D') == (1 if axes == 1 else 0)
+
+
+@pytest.mark.parametrize('mode', ['reflect', 'edge'])
+def test_borders(mode, tmp_path):
+    """Those that hold values of the input are made of int8."""
+    rng = np.random.default_rng(6)
+    constants = {'w1': rng.standard_normal((16, 3, 3, 3)).astype(np.float32) / 5, 'w2': rng.standard_normal((8, 16, 3, 3)).astype(np.float32) / 12,
+                 'pads': np.array([0, 0, 1, 2, 0, 0, 1, 0], np.int64)}
+    nodes = [helper.make_node('Conv', ['x', 'w1'], ['c1']), helper.make_node('Pad', ['c1', 'pads'], ['p'], mode=mode),
+             helper.make_node('Conv', ['p', 'w2'], ['y'])]
+    model = save(nodes, [float_info('x', [1, 3, 12, 12])], [float_info('y', None)], constants, tmp_path / 'net.onnx')
+    batches = [{'x': rng.standard_normal((1, 3, 12, 12)).astype(np.float32)} for _ in range(3)]
+    net = compare(quantise(model, tmp_path, 'qdq_u8s8_channels', batches), batches[0], tmp_path)
+    assert int8_layers(net, 'Convolution') == 2 and count(net, 'Padding') >= 1
+    assert count(net, 'AffineDequantize') == 1
+
+
+def functions_net(path, rng):
+    """Convolutions with activations in their steps, as exporters write them, between them."""
+    def w(*shape):
+        return (rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+    constants = {f'w{i}': w(16, 3 if i == 0 else 16, 3, 3) for i in range(6)}
+    constants.update({'root': np.float32(2 ** .5), 'one': np.float32(1), 'half': np.float32(.5)})
+    nodes, x = [], 'x'
+    steps = [[('Sigmoid', ['c'], 's'), ('Mul', ['c', 's'], 'y')],
+             [('HardSigmoid', ['c'], 's'), ('Mul', ['s', 'c'], 'y')],
+             [('Div', ['c', 'root'], 'd'), ('Erf', ['d'], 'e'), ('Add', ['e', 'one'], 'a'), ('Mul', ['c', 'a'], 'm'), ('Mul', ['m', 'half'], 'y')],
+             [('Tanh', ['c'], 't'), ('Elu', ['t'], 'y')],
+             [('LeakyRelu', ['c'], 'l'), ('Sqrt', ['r'], 'q'), ('Add', ['l', 'q'], 'y')]]
+    for i, step in enumerate(steps):
+        def named(name):
+            return name if name in constants else f'{name}{i}'
+        nodes.append(helper.make_node('Conv', [x, f'w{i}'], [f'c{i}'], pads=[1, 1, 1, 1]))
+        if i == 4:
+            nodes.append(helper.make_node('Relu', ['c4'], ['r4']))
+        nodes += [helper.make_node(op, [named(name) for name in names], [f'{out}{i}']) for op, names, out in step]
+        x = f'y{i}'
+    nodes.append(helper.make_node('Conv', [x, 'w5'], ['out']))
+    return save(nodes, [float_info('x', [1, 3, 9, 9])], [float_info('out', [1, 16, 7, 7])], constants, path)
+
+
+@pytest.mark.parametrize('kind', ['qdq_u8s8_channels', 'qdq_s8s8'])
+def test_functions_of_int8_values(kind, tmp_path):
+    rng = np.random.default_rng(7)
+    batches = [{'x': 2 * rng.standard_normal((1, 3, 9, 9)).astype(np.float32)} for _ in range(3)]
+    net = compare(quantise(functions_net(tmp_path / 'net.onnx', rng), tmp_path, kind, batches), batches[0], tmp_path)
+    assert int8_layers(net, 'Convolution') == 6
+    assert count(net, 'AffineTable') == 0  # made when the net is loaded: a file has the steps
+
+
+@pytest.mark.parametrize('kind', ['qdq_u8s8_channels', 'qdq_s8s8'])
+@pytest.mark.parametrize('stride', [2, 3, 1])
+def test_deconvolutions_of_windows_side_by_side(stride, kind, tmp_path):
+    rng = np.random.default_rng(8)
+    constants = {'w1': rng.standard_normal((16, 3, 3, 3)).astype(np.float32) / 5, 'w2': rng.standard_normal((16, 5, 3, 3)).astype(np.float32) / 12,
+                 'b2': rng.standard_normal(5).astype(np.float32), 'w3': rng.standard_normal((8, 5, 3, 3)).astype(np.float32) / 7}
+    if stride != 1:
+        constants['w2'] = np.ascontiguousarray(constants['w2'][:, :, :stride, :stride])
+    nodes = [helper.make_node('Conv', ['x', 'w1'], ['c1']), helper.make_node('ConvTranspose', ['c1', 'w2', 'b2'], ['d'], strides=[stride] * 2),
+             helper.make_node('Conv', ['d', 'w3'], ['y'])]
+    model = save(nodes, [float_info('x', [1, 3, 9, 11])], [float_info('y', None)], constants, tmp_path / 'net.onnx')
+    batches = [{'x': rng.standard_normal((1, 3, 9, 11)).astype(np.float32)} for _ in range(3)]
+    net = compare(quantise(model, tmp_path, kind, batches), batches[0], tmp_path)
+    # Windows that overlap are computed in float32.
+    assert (int8_layers(net, 'Convolution'), count(net, 'PixelShuffle'), count(net, 'Deconvolution')) == ((3, 1, 0) if stride > 1 else (2, 0, 1))
+
+
 def test_report_counts(tmp_path):
     rng = np.random.default_rng(4)
     model = small_net(tmp_path / 'small.onnx', rng)

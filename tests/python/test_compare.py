@@ -133,6 +133,7 @@ def test_the_suite_has_two_halves():
     names = [f'net{i}' for i in range(200)]
     assert 60 < sum(export_suite.half_of(name) == 'tuning' for name in names) < 140
     assert export_suite.half_of('levit_128s') == export_suite.half_of('levit_128s_b8')
+    assert export_suite.half_of('resnet50') == export_suite.half_of('resnet50_b8_qdq') == export_suite.half_of('resnet50_dynamic')
 
 
 def test_packed_suite(tmp_path):
@@ -151,3 +152,41 @@ def test_packed_suite(tmp_path):
     assert (again['m'] == mask).all() and again['w'].shape == weights.shape
     assert abs(again['w'].mean() - weights.mean()) < 0.1 and abs(again['w'].std() - weights.std()) < 0.1
     assert (tmp_path / 'suite.tar.xz').stat().st_size < weights.nbytes / 4
+
+
+def float_convolution(path):
+    """A convolution with bias as ONNX Runtime's tools take it."""
+    onnx = pytest.importorskip('onnx')
+    from onnx import TensorProto, helper, numpy_helper
+    random = np.random.default_rng(1)
+    weights, bias = random.standard_normal((64, 16, 3, 3)).astype(np.float32), random.standard_normal(64).astype(np.float32)
+    graph = helper.make_graph([helper.make_node('Conv', ['x', 'w', 'b'], ['y'])], 'g',
+                              [helper.make_tensor_value_info('x', TensorProto.FLOAT, [1, 16, 12, 12])],
+                              [helper.make_tensor_value_info('y', TensorProto.FLOAT, [1, 64, 10, 10])],
+                              [numpy_helper.from_array(weights, 'w'), numpy_helper.from_array(bias, 'b')])
+    path.parent.mkdir()
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8), path)
+
+
+def test_packed_suite_of_quantized_networks(tmp_path):
+    onnx = pytest.importorskip('onnx')
+    pytest.importorskip('onnxruntime.quantization')
+    import pack_suite
+    import quantize_suite
+    from onnx import numpy_helper
+    float_convolution(tmp_path / 'float/net.onnx')
+    (tmp_path / 'in').mkdir()
+    quantize_suite.quantize(tmp_path / 'float/net.onnx', tmp_path / 'in/net_qdq.onnx', 'qdq')
+    pack_suite.pack(tmp_path / 'in', tmp_path / 'suite.tar.xz')
+    pack_suite.unpack(tmp_path / 'suite.tar.xz', tmp_path / 'out')
+    before, after = (onnx.load(tmp_path / folder / 'net_qdq.onnx') for folder in ('in', 'out'))
+    old, new = ({t.name: numpy_helper.to_array(t) for t in model.graph.initializer} for model in (before, after))
+    reads = {node.output[0]: node.input for node in after.graph.node if node.op_type == 'DequantizeLinear'}
+    (convolution,) = (node for node in after.graph.node if node.op_type == 'Conv')
+    image, weight, bias = (reads[name] for name in convolution.input)
+    assert new[weight[0]].dtype == np.int8 and new[bias[0]].dtype == np.int32
+    assert (new[weight[0]] != old[weight[0]]).mean() > 0.9 and abs(new[weight[0]].std() - old[weight[0]].std(dtype=float)) < 2
+    assert new[bias[1]] == pytest.approx(new[image[1]] * new[weight[1]])
+    assert new[weight[1]].min() > 0 and new[weight[1]].mean() == pytest.approx(old[weight[1]].mean(), rel=0.1)
+    (run, feed) = compare_onnx.session(tmp_path / 'out/net_qdq.onnx'), {'x': np.ones((1, 16, 12, 12), np.float32)}
+    assert np.isfinite(run.run(None, feed)[0]).all()

@@ -52,6 +52,59 @@ void expect_equal(const Mat& want, const Mat& got) {
             ASSERT_EQ(want.channel(q)[i], got.channel(q)[i]) << q << " " << i;
 }
 
+// Steps between int8 values become a table each, tables of tables one, and so does the product of
+// a blob and its table: Swish; Gelu by Erf.
+TEST(Fusion, functions_of_int8_values_become_tables) {
+    const std::string begin = "AffineQuantize q 1 1 in a 0=0.02 1=3\nSplit sp 1 2 a a1 a2\n";
+    const std::string end = "AffineDequantize o 1 1 f out 0=0.015 1=-100\n";
+    const std::string swish =
+        "AffineDequantize d 1 1 a1 b 0=0.02 1=3\nSigmoid s 1 1 b c\n"
+        "AffineQuantize q2 1 1 c e 0=0.004 1=-128\n"
+        "AffineBinary m 2 1 a2 e f 0=1 1=0.02 2=3 3=0.004 4=-128 5=0.015 6=-100\n";
+    expect_fused(begin + swish + end, Weights(), Shape(7, 5, 8), 4);
+    const std::string gelu =
+        "AffineDequantize d 1 1 a1 b 0=0.02 1=3\nBinaryOp v 1 1 b b1 0=3 1=1 2=1.4142135\n"
+        "AffineQuantize q2 1 1 b1 b2 0=0.015 1=3\nAffineDequantize d2 1 1 b2 b3 0=0.015 1=3\n"
+        "Erf f 1 1 b3 b4\nAffineQuantize q3 1 1 b4 b5 0=0.0078 1=0\n"
+        "AffineDequantize d3 1 1 b5 b6 0=0.0078 1=0\nBinaryOp p 1 1 b6 b7 0=0 1=1 2=1\n"
+        "AffineQuantize q4 1 1 b7 e 0=0.0078 1=-128\n"
+        "AffineBinary m 2 1 e a2 f 0=1 1=0.0078 2=-128 3=0.02 4=3 5=0.03 6=-100\n";
+    expect_fused(begin + gelu + end, Weights(), Shape(7, 5, 8), 4);
+}
+
+// With the scale of the convolution's results ReLU changes nothing else.
+TEST(Fusion, relu_of_int8_goes_into_the_convolution) {
+    const auto text = [](const char* relu) {
+        return std::string(
+                   "AffineQuantize q 1 1 in a 0=0.02 1=3\n"
+                   "Convolution c 1 1 a b 0=8 1=3 4=1 6=576 8=101 26=1 27=3 28=0\n") +
+               relu + "AffineDequantize o 1 1 f out 0=0.01\n";
+    };
+    const auto weights = [] {
+        Weights w;
+        return w.tagged(576).raw(8, 80, 120).raw(1, 50, 50).raw(1, 20, 20);
+    };
+    expect_fused(text("AffineBinary r 1 1 b f 1=0.05 5=0.05 9=1\n"), weights(), Shape(7, 5, 8), 4);
+    expect_fused(text("AffineBinary r 1 1 b f 1=0.05 5=0.04 9=1\n"), weights(), Shape(7, 5, 8), 5);
+    expect_fused(text("AffineBinary r 1 1 b f 1=0.05 2=3 5=0.05 6=3 9=1\n"), weights(),
+                 Shape(7, 5, 8), 5);
+}
+
+// What others read stays, and so does what looks at more than one value.
+TEST(Fusion, tables_leave_other_layers) {
+    const std::string text =
+        "AffineQuantize q 1 1 in a 0=0.02 1=3\nAffineDequantize d 1 1 a b 0=0.02 1=3\n"
+        "Split sp 1 2 b b1 b2\nTanH t 1 1 b1 c\nAffineQuantize q2 1 1 c e 0=0.008\n"
+        "AffineDequantize d2 1 1 e f 0=0.008\nSoftmax m 1 1 b2 g\n"
+        "BinaryOp s 2 1 f g out 0=0\n";
+    expect_fused(text, Weights(), Shape(7, 5, 8), 7);
+    expect_fused(
+        "AffineQuantize q 1 1 in a 0=0.02\nAffineDequantize d 1 1 a b 0=0.02\n"
+        "Softmax m 1 1 b c\nAffineQuantize q2 1 1 c e 0=0.008\n"
+        "AffineDequantize d2 1 1 e out 0=0.008\n",
+        Weights(), Shape(7, 5, 8), 6);
+}
+
 // a goes into one that reads it alone, b into two of one scale, d and e into one another's sum.
 TEST(Fusion, int8_stays_between_convolutions) {
     const std::string text =

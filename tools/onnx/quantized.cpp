@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "layer/nn/convolution.h"
+#include "layer/nn/deconvolution.h"
 #include "layer/nn/innerproduct.h"
 #include "layer/quantize/affine.h"
 #include "onnx/block_weights.h"
@@ -351,7 +352,7 @@ void conv(const Converted& t) {
     const Value* w = t.op.in(1);
     ModelLayer layer;
     if (!t.x->quantized || !w || !w->quantized_weight || w->quantized_weight->axis > 0 ||
-        !t.last_layer<Convolution>(&layer) || as<Convolution>(layer.prototype())->axes != 2)
+        !t.last_layer<Convolution>(&layer) || !as<Convolution>(layer.prototype())->has_int8_form())
         return;
     const QuantizedWeight& weight = *w->quantized_weight;
     const ModelLayer before = layer;
@@ -367,6 +368,70 @@ void conv(const Converted& t) {
     source->form = t.y->form;
     t.y->int8_source = source;
     t.c.count("int8: Conv");
+}
+
+// Windows side by side: each input pixel becomes a square of pixels. Its width, or 0.
+int square_of(const Converted& t, const Tensor& weight) {
+    const auto all = [&](const char* name, int64_t value) {
+        const std::vector<int64_t> given = t.op.attr_ints(name);
+        return std::all_of(given.begin(), given.end(), [=](int64_t x) { return x == value; });
+    };
+    const int64_t width = weight.rank() == 4 ? weight.dims[3] : 0;
+    const bool alone = all("pads", 0) && all("output_padding", 0) && all("dilations", 1) &&
+                       t.op.attr("group", 1) == 1 && !t.op.has_attr("output_shape") &&
+                       t.op.attr_string("auto_pad", "NOTSET") == "NOTSET";
+    return alone && width > 1 && weight.dims[2] == width && t.op.has_attr("strides") &&
+                   all("strides", width)
+               ? (int)width
+               : 0;
+}
+
+// Such a deconvolution: a 1x1 convolution, whose channels become pixels.
+void conv_transpose(const Converted& t) {
+    const Value* w = t.op.in(1);
+    ModelLayer before;
+    if (!t.x->quantized || !w || !w->quantized_weight || !t.last_layer<Deconvolution>(&before))
+        return;
+    const QuantizedWeight& weight = *w->quantized_weight;
+    const int width = square_of(t, weight.values);
+    if (!width || (weight.axis >= 0 && weight.axis != 1)) return;
+    // From [inputs][outputs][places] to [outputs][places][inputs].
+    const std::vector<int64_t>& dims = weight.values.dims;
+    const int places = width * width, outputs = (int)dims[1] * places;
+    const Tensor values = weight.values.transposed({1, 2, 3, 0});
+    const auto repeated = [&](const float* from, size_t count) {
+        std::vector<float> to;
+        for (size_t i = 0; i < count; i++) to.insert(to.end(), (size_t)places, from[i]);
+        return to;
+    };
+    ModelLayer layer;
+    layer.type = "Convolution", layer.name = before.name;
+    layer.inputs = before.inputs, layer.outputs = before.outputs;
+    layer.set("num_output", outputs);
+    layer.set("kernel_w", 1);
+    layer.set("weight_data_size", (int)values.count());
+    set_int8(&layer, values,
+             weight.scales.size() == 1 ? weight.scales
+                                       : repeated(weight.scales.data(), weight.scales.size()),
+             outputs, t.x->quantized->affine);
+    if (const StoredWeight* bias = before.find_weight("bias_data")) {
+        const std::vector<float> all = repeated(bias->data, (size_t)bias->data.w);
+        Mat data((int)all.size());
+        memcpy(data.data, all.data(), all.size() * sizeof(float));
+        layer.set("bias_term", 1);
+        layer.set_weight("bias_data", data);
+    }
+    if (!replace_last(t, layer, Form::batched(t.x->rank()))) {
+        t.c.model.layers.push_back(before);
+        return;
+    }
+    const std::string y = before.outputs[0];
+    ModelLayer& shuffle = t.c.emit("PixelShuffle", {y}, y + "_channels");
+    const std::string channels = shuffle.outputs[0];
+    shuffle.set("upscale_factor", width);
+    shuffle.inputs[0] = channels, shuffle.outputs[0] = y;
+    t.c.model.layers[t.c.model.layers.size() - 2].outputs[0] = channels;
+    t.c.count("int8: ConvTranspose");
 }
 
 // A product with weights of few bits, in place of the last layer. Gemm makes rows: those of items
@@ -474,6 +539,12 @@ void concat(const Converted& t) {
     t.y->int8_source = source;
 }
 
+// Pad moves values unless its border has one of its own.
+bool moves_values(const Converted& t) {
+    return has_trait(t.node, kOpMovesValues) ||
+           (t.node.op == "Pad" && t.op.attr_string("mode", "constant") != "constant");
+}
+
 // Operators that only move values (or choose the largest) do so with int8 as well.
 void move(const Converted& t) {
     if (t.node.op == "MaxPool" && t.node.outputs.size() > 1) return;
@@ -568,11 +639,12 @@ void follow_quantized(Converter& c, const Node& node) {
     Converted t(c, node);
     if (!t.x || t.x->is_constant() || !t.y || t.y->is_constant()) return;
     if (node.op == "Conv") conv(t);
+    if (node.op == "ConvTranspose") conv_transpose(t);
     if (node.op == "MatMul" || node.op == "Gemm") product(t);
     if (node.op == "Relu" || node.op == "Clip") activation(t);
     if (node.op == "Add" || node.op == "Mul") binary(t);
     if (node.op == "Concat") concat(t);
-    if (has_trait(node, kOpMovesValues)) move(t);
+    if (moves_values(t)) move(t);
 }
 
 }  // namespace onnx_tool

@@ -88,6 +88,35 @@ int AffineDequantize::forward(const Mat& bottom, Mat& top, const Option& opt) co
         [this](signed char q) { return (float)(q - zero_point) * scale; });
 }
 
+AffineTable::AffineTable() { one_blob_only = support_packing = true; }
+
+void AffineTable::params(AffineTable& s, ParamVisitor& v) {
+    v.ints(0, "table", s.table, "what each int8 from -128 on becomes, 256 values; none: itself");
+}
+
+int AffineTable::load_param(const ParamDict& pd) {
+    QUOLL_RETURN_IF_ERROR(load_params_by_schema(*this, pd));
+    if (table.empty()) return kOk;
+    if (table.w != kValues) return fail("table: expected %d values, got %d", kValues, table.w);
+    for (int i = 0; i < kValues; i++) {
+        const int to = ((const int*)table.data)[i];
+        if (to < -128 || to > 127) return fail("table: expected values of int8, got %d", to);
+    }
+    return kOk;
+}
+
+int AffineTable::shape(const AffineTable& s, const std::vector<Shape>& in,
+                       std::vector<Shape>& out) {
+    return from_type(s, in, DType::s8, DType::s8, out);
+}
+
+int AffineTable::forward(const Mat& bottom, Mat& top, const Option& opt) const {
+    std::vector<Shape> out;
+    QUOLL_RETURN_IF_ERROR(infer_shapes({bottom.logical_shape()}, out));
+    return mapped<signed char, signed char>(bottom, DType::s8, &top, opt.blob_allocator,
+                                            [this](signed char q) { return value(q); });
+}
+
 void AffineBinary::params(AffineBinary& s, ParamVisitor& v) {
     v(0, "op_type", s.op_type, 0, "0 sum, 1 product", between(0, 1));
     v(1, "a_scale", s.a_scale, 1.f, "step of the first input's values", scales());
@@ -156,6 +185,7 @@ int AffineBinary::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& top
 
 QUOLL_DEFINE_LAYER(AffineQuantize)
 QUOLL_DEFINE_LAYER(AffineDequantize)
+QUOLL_DEFINE_LAYER(AffineTable)
 QUOLL_DEFINE_LAYER(AffineBinary)
 
 }  // namespace quoll

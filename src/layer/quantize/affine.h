@@ -36,6 +36,27 @@ public:
     int zero_point = 0;
 };
 
+// s8 to s8: q becomes table[q + 128]; without a table it stays. Any function of values with zero
+// points is one.
+class AffineTable : public Operator<AffineTable> {
+public:
+    enum { kValues = 256 };
+
+    AffineTable();
+    static void params(AffineTable& s, ParamVisitor& v);
+    static void weights(AffineTable&, WeightVisitor&) {}
+    static int shape(const AffineTable& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int load_param(const ParamDict& pd) override;
+    int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+
+    Mat table;  // s32
+
+protected:
+    signed char value(signed char q) const {
+        return table.empty() ? q : (signed char)((const int*)table.data)[q + kValues / 2];
+    }
+};
+
 // s8 to s8: activation(a + b) or activation(a b) of the values that two blobs stand for, or
 // activation(a) of one, quantised anew. Axes may differ as those of BinaryOp.
 class AffineBinary : public Operator<AffineBinary> {

@@ -179,9 +179,9 @@ struct SplitGemmKernels {
     SplitDirectKernel direct;  // for tile[0][1]; or null
     int word_bytes() const { return quads ? 8 : 4; }
 };
-// How much slower than usual the units are, at least 1, as measured over about 2 ms by the first
-// call: some processors hold them back for seconds on end. Only what has the same bits on vectors
-// may look at that.
+// How much longer than usual the units take to multiply, at least 1, as measured over about 2 ms by
+// the first call: some processors hold them back for seconds on end. Only what has the same bits on
+// vectors may look at that.
 double split_slowness();
 
 // ---------------------------------------------------------------- B

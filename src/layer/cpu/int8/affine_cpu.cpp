@@ -51,6 +51,29 @@ public:
     }
 };
 
+class AffineTableCpu : public AffineTable {
+public:
+    int create_pipeline(const Option&) override {
+        for (int i = 0; i < kValues; i++) bytes_[i] = value((signed char)(i - kValues / 2));
+        return kOk;
+    }
+
+    int forward(const Mat& bottom, Mat& top, const Option& opt) const override {
+        QUOLL_RETURN_IF_ERROR(create_as(*this, bottom, &top, opt));
+        const Int8Kernels& kernels = *host_kernel_set().int8;
+        const Chunks chunks(top, gapless(bottom) && gapless(top));
+        const int threads = threads_for(opt, (double)bottom.total() * bottom.elempack / 4);
+        parallel_for(chunks.count(), threads, [&](int64_t i) {
+            const Chunk p = chunks[i];
+            kernels.look_up(p.of<int8_t>(bottom), p.count, bytes_, p.of<int8_t>(top));
+        });
+        return kOk;
+    }
+
+private:
+    int8_t bytes_[kValues];
+};
+
 // `lanes` values again and again, n in all.
 void spread_lanes(const int8_t* values, size_t lanes, size_t n, int8_t* out) {
     if (lanes == 1) {
@@ -154,6 +177,7 @@ private:
 
 Layer* create_AffineQuantize_fast_layer() { return new AffineQuantizeCpu; }
 Layer* create_AffineDequantize_fast_layer() { return new AffineDequantizeCpu; }
+Layer* create_AffineTable_fast_layer() { return new AffineTableCpu; }
 Layer* create_AffineBinary_fast_layer() { return new AffineBinaryCpu; }
 
 }  // namespace quoll

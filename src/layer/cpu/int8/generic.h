@@ -52,6 +52,33 @@ constexpr size_t kChains = rows == 1   ? 4
                            : rows == 2 ? 2
                                        : 1;
 
+// As Int8TileBytes says, four rows of a vector of columns at a time.
+template <size_t vectors, size_t rows>
+QUOLL_INLINE void store_tile_bytes(const s::veci<s::kLanes>* sum, const Int8TileBytes& tile) {
+    using V = s::vecf<s::kLanes>;
+    const Int8TileBytes t = tile;  // which the stores cannot change
+    s::unroll<vectors>([&](auto v) QUOLL_INLINE_LAMBDA {
+        const V scale = V::load(t.scale + v() * s::kLanes),
+                bias = V::load(t.bias + v() * s::kLanes);
+        int8_t* const c = t.c + t.columns[v() * s::kLanes];
+        s::unroll<(rows + 3) / 4>([&](auto i) QUOLL_INLINE_LAMBDA {
+            constexpr size_t first = 4 * i(), count = s::min_size(4, rows - first);
+            V x[4];
+            s::unroll<4>([&](auto m) QUOLL_INLINE_LAMBDA {
+                constexpr size_t row = first + s::min_size(m(), count - 1);
+                x[m] = to_float(sum[row * vectors + v]) * scale + bias;
+            });
+            if constexpr (count == 4) {
+                s::store_saturated_bytes(x, t.zero, t.low, t.high, c + first * s::kLanes);
+            } else {
+                int8_t part[4 * s::kLanes];
+                s::store_saturated_bytes(x, t.zero, t.low, t.high, part);
+                memcpy(c + first * s::kLanes, part, count * s::kLanes);
+            }
+        });
+    });
+}
+
 template <size_t vectors, size_t rows, size_t k_group = kWordK>
 void int8_tile(const Int8Tile& t) {
     using V = s::veci<s::kLanes>;
@@ -122,6 +149,8 @@ void int8_tile(const Int8Tile& t) {
             constexpr size_t at = i() % (rows * vectors);
             sum[at] = sum[at] + other[i];
         });
+    if constexpr (s::kHasSaturatedBytes && k_group == kWordK)
+        if (t.bytes) return store_tile_bytes<vectors, rows>(sum, *t.bytes);
     int32_t* const out = t.sums;
     s::unroll<rows * vectors>([&](auto i)
                                   QUOLL_INLINE_LAMBDA { sum[i].store(out + i() * s::kLanes); });
@@ -252,6 +281,15 @@ void affine(const Int8Affine& task) {
         const s::vecf<N> x = affine_result<N, true>(t, done + i);
         s::store_low_bytes(round_affine(x, t.top_zero), t.out + done + i);
     });
+}
+
+void look_up(const int8_t* in, size_t n, const int8_t* table, int8_t* out) {
+    size_t i = 0;
+#if HWY_TARGET == HWY_AVX3
+    i = s::look_up_bytes(in, n, table, out);
+#endif
+    const int8_t* const middle = table + 128;
+    for (; i < n; i++) out[i] = middle[in[i]];
 }
 
 void range(const float* in, size_t n, float* limits) {

@@ -15,6 +15,17 @@
 
 namespace quoll {
 
+// What becomes of a tile's sums without their being stored: int8 of (float)sum * scale[n] +
+// bias[n], rounded half to even, plus `zero`, within [low, high]; the scale is that of the result,
+// too, and no value reaches 2^31. Rows of a vector v of columns lie one after another from c +
+// columns[v * lanes] on.
+struct Int8TileBytes {
+    const float *scale, *bias;  // [width]
+    int zero, low, high;
+    int8_t* c;
+    const ptrdiff_t* columns;
+};
+
 // sums[m * width + n] = init[n] + sum over k of A(m, k) B(k, n), where width is that of the panel:
 // A's k-group k of row m is a[m * a_row + blocks[i].a + kk] and meets the panel's row blocks[i].k +
 // kk, each `width` k-groups. At least one block of at least one k-group.
@@ -30,6 +41,7 @@ struct Int8Tile {
     // a_pair + j].
     ptrdiff_t a_pair;
     GemmFetch fetch;
+    const Int8TileBytes* bytes;  // instead of `sums`, where Int8Kernels::stores_bytes; or null
 };
 typedef void (*Int8TileKernel)(const Int8Tile& tile);
 
@@ -38,8 +50,8 @@ typedef void (*Int8TileKernel)(const Int8Tile& tile);
 // to c[m * c_row + columns[n]], what is added at add[m * c_row + add_columns[n]]. Columns come in
 // runs of `run` neighbours: the lanes, a smaller elempack, or 1; used is a multiple of it. The
 // store_ kernels take y itself instead of sums. With `affine`, a finite top_scale above 0 and
-// nothing to add scale[n], bias[n] and the limits are multiplied by top_scale instead of y. c may be
-// the sums, or `add`.
+// nothing to add scale[n], bias[n] and the limits are multiplied by top_scale instead of y. c may
+// be the sums, or `add`.
 struct Int8Store {
     const void* sums;  // [rows][width]
     int rows;
@@ -154,6 +166,8 @@ struct Int8Affine {
     int8_t* out;
 };
 typedef void (*Int8AffineKernel)(const Int8Affine& t);
+// out[i] = table[in[i] + 128], of 256 values; out may be in.
+typedef void (*Int8LookUpKernel)(const int8_t* in, size_t n, const int8_t* table, int8_t* out);
 // range[0] = min(range[0], in[i]), range[1] = max(range[1], in[i]); NaN is passed over.
 typedef void (*Int8RangeKernel)(const float* in, size_t n, float* range);
 // out[i] = sums[i] + a x[i] + b y[i], as integers that wrap, with y null for none; with scale, as
@@ -237,6 +251,7 @@ struct Int8Kernels {
     // Tiles take the panel's k-groups in pairs: 2 i and 2 i + 1 of a column are neighbours,
     // [k-groups / 2][width][2]; blocks begin with an even one and have an even number.
     bool pairs;
+    bool stores_bytes;  // tiles know Int8TileBytes
     // Beside tiles of 16-bit values: the same with tiles of bytes, which add two products up in 16
     // bits, or null; and the inputs of these, k-groups of four.
     const Int8Kernels* bytes;

@@ -1,6 +1,8 @@
 #include "layer/cpu/int8/int8_product.h"
+#include "layer/common/affine8.h"
 #include "runtime/thread_pool.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +102,38 @@ Int8Panel::Int8Panel(const Int8Result& result, size_t index) : result_(result), 
     store_.run = lanes % result.c_pack == 0               ? result.c_pack
                  : neighbours && store_.used % lanes == 0 ? lanes
                                                           : 1;
+    to_bytes_ = leaves_registers();
+    if (to_bytes_) set_bytes();
+}
+
+// Whole vectors of int8 with a zero point, without what Int8TileBytes lacks.
+bool Int8Panel::leaves_registers() const {
+    const Int8Result& g = result_;
+    const Int8Kernels& kernels = g.weights->kernels();
+    return kernels.stores_bytes && g.to_s8 && g.affine && !g.add && !g.activation->pass &&
+           g.top_scale > 0.f && g.top_scale < INFINITY && store_.used == store_.width &&
+           store_.run == (size_t)kernels.lanes;
+}
+
+// The factor of the results goes into the scale of the sums.
+void Int8Panel::set_bytes() {
+    const float top = store_.top_scale;
+    for (size_t n = 0; n < store_.width; n++) {
+        byte_scale_[n] = store_.scale[n] * top, byte_bias_[n] = store_.bias[n] * top;
+        // Results of sums are below 2^31.
+        to_bytes_ = to_bytes_ && fabsf(byte_scale_[n]) < .5f && fabsf(byte_bias_[n]) < 0x1p30f;
+    }
+    bytes_.scale = byte_scale_, bytes_.bias = byte_bias_;
+    bytes_.zero = store_.top_zero;
+    bytes_.low = affine_int8(store_.low * top, store_.top_zero);
+    bytes_.high = affine_int8(store_.high * top, store_.top_zero);
+    bytes_.columns = columns_;
+}
+
+const Int8TileBytes* Int8Panel::bytes(const GemmRows& rows) {
+    if (!to_bytes_ || rows.c_row != (ptrdiff_t)store_.run) return nullptr;
+    bytes_.c = (int8_t*)result_.c + rows.c;
+    return &bytes_;
 }
 
 // Where the panel's columns are in a blob with such steps between blocks.
@@ -187,19 +221,27 @@ void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
     const bool fetches = is_fetched(w.columns() * w.k_groups() * sizeof(int32_t));
     const size_t width = panel.width();
     const GemmRows* const end = g.rows + last;
+    const auto multiply = [&](const GemmRows* rows) {
+        tile.a = g.a + rows->a;
+        tile.a_row = rows->a_row;
+        if (fetches)
+            tile.fetch = fetch_part(panel.b() + full * w.k_groups(), w.k_groups(), row,
+                                    rows - g.rows - first, last - first);
+        panel.tile(rows->rows)(tile);
+    };
     for (const GemmRows* rows = g.rows + first; rows < end;) {
+        tile.bytes = panel.bytes(*rows);
+        if (tile.bytes) {
+            multiply(rows++);
+            continue;
+        }
         GemmRows together = *rows;
         together.rows = 0;
         tile.sums = sums;
         ptrdiff_t next = together.c;
         do {
+            multiply(rows);
             const int count = rows->rows;
-            tile.a = g.a + rows->a;
-            tile.a_row = rows->a_row;
-            if (fetches)
-                tile.fetch = fetch_part(panel.b() + full * w.k_groups(), w.k_groups(), row,
-                                        rows - g.rows - first, last - first);
-            panel.tile(count)(tile);
             tile.sums += count * width;
             together.rows += count;
             next += count * together.c_row;

@@ -76,6 +76,9 @@ public:
     size_t width() const { return store_.width; }
     // The tile for so many rows.
     Int8TileKernel tile(int rows) const { return tiles_[rows - 1]; }
+    // A tile's results leave its registers as int8, where such rows lie one after another: into the
+    // tile. Null where they do not.
+    const Int8TileBytes* bytes(const GemmRows& rows);
     // sums: [rows][width], which are lost. Of `rows` only the place in C counts.
     void finish(const GemmRows& rows, int32_t* sums);
     // A single row of f32 that lies together: panels first to last - 1, without what others need.
@@ -85,11 +88,16 @@ public:
 private:
     void columns_of(size_t n0, ptrdiff_t block, ptrdiff_t* columns) const;
     void activate(const GemmRows& rows, int32_t* sums);
+    bool leaves_registers() const;
+    void set_bytes();
 
     const Int8Result& result_;
     const int32_t *b_, *init_;
     const Int8TileKernel* tiles_;
     Int8Store store_;
+    bool to_bytes_;  // those of bytes_
+    Int8TileBytes bytes_;
+    float byte_scale_[kGemmMaxRows * 4], byte_bias_[kGemmMaxRows * 4];
     ptrdiff_t columns_[kGemmMaxRows * 4], add_columns_[kGemmMaxRows * 4];
 };
 

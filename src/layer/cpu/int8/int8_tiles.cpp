@@ -65,7 +65,7 @@ TilePlan::Unit unit_of(const TileShape& shape, int step_channels) {
     unit.step_bytes = (size_t)step_channels * kUnitColumns;
     unit.costs = &host_costs();
     // The loads and multiplications are those of one bf16 product and take the same time.
-    unit.step_cycles = unit.costs->split1_step;
+    unit.step_cycles = unit.costs->split1_step * split_slowness();
     unit.value_cycles = value_cycles(shape);
     unit.finish_cycles = unit.costs->int8_finish + kUnitRows * vector_cycles(shape);
     unit.row_cycles = 0;
@@ -110,7 +110,7 @@ bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
     const double time =
         (products + others) / std::max(1, threads()) + plan_.weight_cycles(bytes, threads());
     // Sums are exact by both algorithms, so that threads may count: the slowest of them does.
-    return plan_.cycles() * split_slowness() < time * (threads() > 1 ? .8 : .95);
+    return plan_.cycles() < time * (threads() > 1 ? .8 : .95);
 }
 
 // ---------------------------------------------------------------- one run

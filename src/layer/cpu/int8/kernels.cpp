@@ -20,7 +20,8 @@ namespace quoll {
 extern const Int8Kernels QUOLL_ISA_TABLE(int8_kernels);
 const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
     QUOLL_INT8_TEXT(QUOLL_ISA_NAME), s::kLanes, kTileVectors, kTileRows, kWordK, kOffset, -128,
-    kByteRows, false, nullptr, QUOLL_INT8_BYTES(float), QUOLL_INT8_BYTES(int8_t), nullptr, {},
+    kByteRows, false, s::kHasSaturatedBytes, nullptr, QUOLL_INT8_BYTES(float),
+    QUOLL_INT8_BYTES(int8_t), nullptr, {},
 #define QUOLL_INT8_EACH(tile, vectors)                                                   \
     {tile<vectors, 1>(),  tile<vectors, 2>(),  tile<vectors, 3>(),  tile<vectors, 4>(),  \
      tile<vectors, 5>(),  tile<vectors, 6>(),  tile<vectors, 7>(),  tile<vectors, 8>(),  \

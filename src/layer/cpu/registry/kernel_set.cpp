@@ -154,6 +154,7 @@ bool take_int8_tiles(KernelSlot slot, const Machine& machine, int k, Int8Kernels
     }
     if (!most) return false;
     int8->max_rows = most;
+    int8->stores_bytes = false;
     for (Int8TileKernel* tiles : {int8->tile, int8->tile_single})
         std::fill(tiles + most, tiles + kGemmMaxRows, nullptr);
     return true;
@@ -176,6 +177,7 @@ bool take_s16_tiles(const Int8Kernels& int8, const Int8Kernels& level, Int8Kerne
     if (int8.k_group != 4 || level.k_group != 2 || !int8.s16_tile[0]) return false;
     *s16 = level;
     s16->max_rows = int8.max_rows;
+    s16->stores_bytes = false;
     std::copy_n(int8.s16_tile, (int)kGemmMaxRows, s16->tile);
     std::fill_n(s16->tile_single, (int)kGemmMaxRows, nullptr);
     return true;
