@@ -13,8 +13,9 @@ size_t joined_before(const LayerGraph& graph, int reader, int index, const Conca
     const Concat* part = reader < index ? graph.as<Concat>(reader) : nullptr;
     if (!part || part->axis != whole.axis || part->tops.size() != 1) return 0;
     const size_t count = part->bottoms.size();
-    const bool first = count > 1 && count < whole.bottoms.size() &&
-                       std::equal(part->bottoms.begin(), part->bottoms.end(), whole.bottoms.begin());
+    const bool first =
+        count > 1 && count < whole.bottoms.size() &&
+        std::equal(part->bottoms.begin(), part->bottoms.end(), whole.bottoms.begin());
     return first ? count : 0;
 }
 

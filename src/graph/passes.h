@@ -45,8 +45,8 @@ int merge_parallel(LayerGraph& graph, int index, const LayerMaker& make);
 // of no use for files.
 int fold_row_norm(LayerGraph& graph, int index, const LayerMaker& make);
 // fold_affine, and fuse_activation, behind a Concat of channels that convolutions alone make (those
-// of a split kernel, as MixNet has them), into each of them. Blobs between them get other values: of
-// no use for files.
+// of a split kernel, as MixNet has them), into each of them. Blobs between them get other values:
+// of no use for files.
 int fold_joined_affine(LayerGraph& graph, int index, const LayerMaker& make);
 int fuse_joined_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // BatchAxis and its inverse, in either order, with nothing between them.
@@ -57,8 +57,8 @@ int fuse_residual(LayerGraph& graph, int index, const LayerMaker& make);
 // An activation into the convolution or inner product before it.
 int fuse_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // An activation behind layers that only change shapes, the order of axes and what is an item, which
-// stand behind a convolution or inner product, into that. Blobs between them get other values: of no use for
-// files.
+// stand behind a convolution or inner product, into that. Blobs between them get other values: of
+// no use for files.
 int fuse_moved_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // The output of int8 convolutions that reaches int8 convolutions and inner products of one input
 // scale alone, directly or through layers that only move values or choose among them (maxima,
@@ -69,12 +69,13 @@ int keep_int8(LayerGraph& graph, int index, const LayerMaker& make);
 // A Permute of rows and columns to the side of an InnerProduct where there are fewer values, which
 // takes columns then, as a Convolution1D. Of no use for files: the blob between them is another.
 int turn_fewer(LayerGraph& graph, int index, const LayerMaker& make);
-// A Concat whose first inputs are all those of an earlier one (DenseNet has chains of them) joins that
-// one's output and the rest: with a single reader each, inputs can be made where the last one's
-// output will be, and nothing is copied (plan/concat_elision.h).
+// A Concat whose first inputs are all those of an earlier one (DenseNet has chains of them) joins
+// that one's output and the rest: with a single reader each, inputs can be made where the last
+// one's output will be, and nothing is copied (plan/concat_elision.h).
 int chain_concats(LayerGraph& graph, int index, const LayerMaker& make);
 // Tells a Permute whose output convolutions and poolings alone read, shapes, activations, resizing
-// and joins between them or not, that they want channels in blocks (feeds_channels). Nothing of files.
+// and joins between them or not, that they want channels in blocks (feeds_channels). Nothing of
+// files.
 int mark_channels(LayerGraph& graph, int index, const LayerMaker& make);
 
 // What may be folded and fused into a layer; false if nothing may.

@@ -101,8 +101,8 @@ private:
     struct Call {
         ConvShape shape;
         bool reduced_in, reduced_out;  // bf16
-        int threads;            // of a group
-        int group_threads = 1;  // that share the groups
+        int threads;                   // of a group
+        int group_threads = 1;         // that share the groups
     };
     void set_threads(const ConvGeometry& g, const Option& opt, Call* call) const;
     template <class Run>
