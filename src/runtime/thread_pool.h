@@ -30,20 +30,7 @@ public:
     // Its number: 0 is the thread that began the region.
     int thread() const { return thread_; }
     // The next tasks, [*begin, *end); false when none are left.
-    bool next(int64_t* begin, int64_t* end) {
-        for (; turn_ < count_; turn_++) {
-            if (turn_ == 1 && none_left_ && none_left_->load(std::memory_order_relaxed)) break;
-            Share& share = shares_[(thread_ + turn_) % count_];
-            if (turn_ > 0 && share.next.load(std::memory_order_relaxed) >= share.end) continue;
-            const int64_t first = share.next.fetch_add(grain_, std::memory_order_relaxed);
-            if (first >= share.end) continue;
-            *begin = first;
-            *end = std::min(first + grain_, share.end);
-            return true;
-        }
-        if (none_left_ && turn_ == count_) none_left_->store(true, std::memory_order_relaxed);
-        return false;
-    }
+    bool next(int64_t* begin, int64_t* end);
 
 private:
     Share* const shares_;
