@@ -634,14 +634,18 @@ int Executor::forward_items(const Step& step, int n, bool* as_planned) {
     const Layer& layer = *graph_->layers[step.layer];
     Mat& all = layer_outputs_[0];
     SharedAllocator blob_allocator(opt.blob_allocator);
+    const int threads = step.sized.item_threads;
+    const bool pooled = arena_ && opt.workspace_allocator == arena_->workspace() &&
+                        arena_->make_item_pools(threads);
     std::atomic<int> status(kOk);
     std::atomic<bool> alike(true);
-    run_tasks(n, step.sized.item_threads, [&](int64_t b, int) {
+    run_tasks(n, threads, [&](int64_t b, int thread) {
         if (status != kOk || !alike) return;
         BatchSlot slot(&blob_allocator);
         Option with = opt;
         with.num_threads = 1;
         with.blob_allocator = slot.allocator();
+        if (pooled) with.workspace_allocator = arena_->item_pool(thread);
         std::vector<Mat> bottoms, tops(1);
         for (const Mat& m : layer_inputs_) bottoms.push_back(m.n == 1 ? m : m.batch((int)b));
         slot.offer(all, (int)b, &tops[0]);

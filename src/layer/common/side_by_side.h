@@ -12,7 +12,7 @@ namespace quoll {
 const double kRegionThread = 150000;
 // Of threads that share a piece each takes longer than its part of the work by so much for each of
 // them: parts are not even, and blobs lie in other cores' caches (measured with 1 to 16).
-const double kSharing = 1. / 16;
+const double kSharing = 1. / 32;
 
 // For `count` pieces of `work` multiply-adds each: the threads that share the pieces, each of which
 // then runs on one; 1: pieces follow each other, each on all `threads`.
