@@ -215,6 +215,7 @@ static constexpr Pass kLast[] = {
     kHasInt8 ? of<AffineQuantize>(tabulate) : nullptr,
     of<Permute>(turn_fewer),
     of<Permute>(mark_channels),
+    of<Concat>(chain_concats),
 };
 
 int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {

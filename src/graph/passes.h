@@ -75,6 +75,10 @@ int tabulate(LayerGraph& graph, int index, const LayerMaker& make);
 // A Permute of rows and columns to the side of an InnerProduct where there are fewer values, which
 // takes columns then, as a Convolution1D. Of no use for files: the blob between them is another.
 int turn_fewer(LayerGraph& graph, int index, const LayerMaker& make);
+// A Concat whose first inputs are all those of an earlier one (DenseNet has chains of them) joins
+// that one's output and the rest: with a single reader each, inputs can be made where the last
+// one's output will be, and nothing is copied (plan/concat_elision.h).
+int chain_concats(LayerGraph& graph, int index, const LayerMaker& make);
 // Tells a Permute whose output convolutions and poolings alone read, shapes, activations, resizing
 // and joins between them or not, that they want channels in blocks (feeds_channels). Nothing of
 // files.

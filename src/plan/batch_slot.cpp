@@ -1,6 +1,46 @@
 #include "plan/batch_slot.h"
 
+#include <algorithm>
+
+#include "layer/common/side_by_side.h"
+
 namespace quoll {
+
+namespace {
+
+// Multiply-adds in the time of a value that is read or written.
+const double kValue = 16;
+
+// Multiply-adds of an item, or values as such.
+double item_work(const Layer& layer, const std::vector<Shape>& inputs, std::vector<Shape> outputs) {
+    double values = 0;
+    for (Shape& s : outputs) s.n = 1;
+    for (const Shape& s : inputs) values += (double)s.total();
+    for (const Shape& s : outputs) values += (double)s.total();
+    return std::max(values * kValue, (double)layer.macs(inputs, outputs));
+}
+
+}  // namespace
+
+int item_threads(const Layer& layer, const std::vector<Shape>& inputs,
+                 const std::vector<Shape>& outputs, int n, const Option& opt) {
+    const int threads = opt.num_threads;
+    if (n <= 1 || threads <= 1 || outputs.size() != 1 || !writes_into_batch(layer)) return 1;
+    return threads_side_by_side(n, item_work(layer, inputs, outputs), threads);
+}
+
+void* SharedAllocator::fastMalloc(size_t size) {
+    std::lock_guard<std::mutex> lock(lock_);
+    return allocator_ ? allocator_->fastMalloc(size) : fast_malloc(size);
+}
+
+void SharedAllocator::fastFree(void* ptr) {
+    std::lock_guard<std::mutex> lock(lock_);
+    if (allocator_)
+        allocator_->fastFree(ptr);
+    else
+        fast_free(ptr);
+}
 
 void BatchSlot::offer(Mat& all, int item, Mat* top) {
     if (all.empty()) return;

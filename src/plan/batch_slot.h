@@ -2,6 +2,9 @@
 #ifndef QUOLL_PLAN_BATCH_SLOT_H
 #define QUOLL_PLAN_BATCH_SLOT_H
 
+#include <mutex>
+#include <vector>
+
 #include "quoll/layer.h"
 
 namespace quoll {
@@ -10,6 +13,25 @@ namespace quoll {
 inline bool writes_into_batch(const Layer& layer) {
     return layer.typeindex >= 0 && layer.tops.size() == 1;
 }
+
+// For a batch of n items of which layer takes one at a time, with inputs of these sizes (of one
+// item): the threads that share the items, each of which then runs on one thread; 1: items follow
+// each other, each on opt.num_threads threads. outputs: of the batch.
+int item_threads(const Layer& layer, const std::vector<Shape>& inputs,
+                 const std::vector<Shape>& outputs, int n, const Option& opt);
+
+// For slots of items that run side by side: one of them is in `allocator` at a time.
+class SharedAllocator : public Allocator {
+public:
+    // Null: the system's memory.
+    explicit SharedAllocator(Allocator* allocator) : allocator_(allocator) {}
+    void* fastMalloc(size_t size) override;
+    void fastFree(void* ptr) override;
+
+private:
+    Allocator* const allocator_;
+    std::mutex lock_;
+};
 
 // The layer finds, as its only output, a Mat over the item's part of the batch, which Mat::create
 // keeps if it asks for the same size, elempack and allocator: it seems to have an owner of its own,

@@ -11,6 +11,7 @@
 #include "layer/control/split.h"
 #include "layer/elementwise/select.h"
 #include "layer/tensor/concat.h"
+#include "plan/batch_slot.h"
 #include "plan/growth.h"
 #include "runtime/log_mute.h"
 
@@ -313,12 +314,14 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
         in[i] = step->layout.inputs[i].shape;
         if (!layer.support_batch) in[i].n = 1;
     }
+    step->layout.batch = layer.support_batch ? 1 : batch;
+    Option with = layer.featmask ? masked_options(layer, opt_) : opt_;
+    step->item_threads = item_threads(layer, in, out, step->layout.batch, with);
+    if (step->item_threads > 1) with.num_threads = 1;
     // Without a plan forward() decides, and says what is wrong.
-    const int planned = layer.featmask ? layer.plan(in, masked_options(layer, opt_), &step->plan)
-                                       : layer.plan(in, opt_, &step->plan);
+    const int planned = layer.plan(in, with, &step->plan);
     if (planned != kOk) step->plan.reset();
     if (step->plan) step->inputs = in;
-    step->layout.batch = layer.support_batch ? 1 : batch;
     if (out.size() != layer.tops.size()) return;
     step->told = out;
     plan_layouts(layer, out, step);

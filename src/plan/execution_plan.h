@@ -60,6 +60,7 @@ struct PlanSegment {
         std::vector<Shape> inputs;  // as the layer gets them, of one item where it takes no batch
         std::shared_ptr<const LayerPlan> plan;  // null: the layer has nothing to decide
         StepLayout layout;
+        int item_threads = 1;     // that share the items of a batch, for which `plan` then has one
         std::vector<Shape> told;  // of the outputs by the shape rules; empty: not all are known
     };
     const Step& step(size_t i) const { return *steps[i - first]; }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "layer/common/schema.h"
 #include "layer/common/stored.h"
@@ -14,6 +15,7 @@
 #include "quoll/command.h"
 #include "quoll/log.h"
 #include "runtime/ref_count.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -53,6 +55,13 @@ char* item_of(const Mat& all, int b) { return (char*)all.data + b * all.nstep * 
 
 bool is_in_place(const Mat& m, const Mat& all, int b) {
     return m.data == item_of(all, b) && m.cstep == all.cstep && has_items_like(all, m);
+}
+
+void copy_item(const Mat& m, int b, Mat* all) {
+    for (int q = 0; q < m.c; q++)
+        memcpy(item_of(*all, b) + q * all->cstep * all->elemsize,
+               (const char*)m.data + q * m.cstep * m.elemsize,
+               (size_t)m.w * m.h * m.d * m.elemsize);
 }
 
 int widen_all(std::vector<Mat>* blobs, const Option& opt) {
@@ -600,6 +609,11 @@ int Executor::forward_batch(const Step& step, int n) {
     if (into_batch) with.blob_allocator = slot.allocator();
     if (into_batch && layout.known && layout.batch == n)
         create_batch(layout.makes[0], n, opt, &layer_outputs_[0]);
+    if (step.sized.item_threads > 1 && !layer_outputs_[0].empty()) {
+        bool as_planned;
+        QUOLL_RETURN_IF_ERROR(forward_items(step, n, &as_planned));
+        if (as_planned) return kOk;
+    }
     for (int b = 0; b < n; b++) {
         std::vector<Mat> bottoms, tops(layer.tops.size());
         for (const Mat& m : layer_inputs_) bottoms.push_back(m.n == 1 ? m : m.batch(b));
@@ -613,6 +627,38 @@ int Executor::forward_batch(const Step& step, int n) {
         }
     }
     return kOk;
+}
+
+// Side by side. *as_planned: all items' output is what was expected; else it is lost.
+int Executor::forward_items(const Step& step, int n, bool* as_planned) {
+    const Layer& layer = *graph_->layers[step.layer];
+    Mat& all = layer_outputs_[0];
+    SharedAllocator blob_allocator(opt.blob_allocator);
+    const int threads = step.sized.item_threads;
+    const bool pooled = arena_ && opt.workspace_allocator == arena_->workspace() &&
+                        arena_->make_item_pools(threads);
+    std::atomic<int> status(kOk);
+    std::atomic<bool> alike(true);
+    run_tasks(n, threads, [&](int64_t b, int thread) {
+        if (status != kOk || !alike) return;
+        BatchSlot slot(&blob_allocator);
+        Option with = opt;
+        with.num_threads = 1;
+        with.blob_allocator = slot.allocator();
+        if (pooled) with.workspace_allocator = arena_->item_pool(thread);
+        std::vector<Mat> bottoms, tops(1);
+        for (const Mat& m : layer_inputs_) bottoms.push_back(m.n == 1 ? m : m.batch((int)b));
+        slot.offer(all, (int)b, &tops[0]);
+        const int result = forward(layer, &step.sized, &bottoms, &tops, false, with);
+        if (result != kOk)
+            status = result;
+        else if (tops.size() != 1 || !has_items_like(all, tops[0]))
+            alike = false;
+        else if (!is_in_place(tops[0], all, (int)b))
+            copy_item(tops[0], (int)b, &all);
+    });
+    *as_planned = alike;
+    return status;
 }
 
 // Puts output i of item b of n where it belongs in layer_outputs_, unless it lies there.
@@ -629,10 +675,7 @@ int Executor::stack_item(const Layer& layer, const Mat& m, int b, int n, size_t 
     }
     if (!has_items_like(all, m))
         return layer.fail("output %zu has another shape for batch item %d", i, b);
-    for (int q = 0; q < m.c; q++)
-        memcpy(item_of(all, b) + q * all.cstep * all.elemsize,
-               (const char*)m.data + q * m.cstep * m.elemsize,
-               (size_t)m.w * m.h * m.d * m.elemsize);
+    copy_item(m, b, &all);
     return kOk;
 }
 

@@ -86,6 +86,7 @@ private:
                 std::vector<Mat>* tops, bool inplace, const Option& with) const;
     int forward_no_items(const Layer& layer);
     int forward_batch(const Step& step, int n);
+    int forward_items(const Step& step, int n, bool* as_planned);
     int stack_item(const Layer& layer, const Mat& m, int b, int n, size_t i);
     int store_output(const Layer& layer, size_t i, Mat* m);
 

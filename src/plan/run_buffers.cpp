@@ -1,6 +1,9 @@
 #include "plan/run_buffers.h"
 
 #include <algorithm>
+#include <new>
+
+#include "runtime/exceptions.h"
 
 namespace quoll {
 
@@ -51,6 +54,16 @@ void Arena::release() {
     std::lock_guard<std::mutex> lock(lock_);
     fast_free(base_);
     base_ = nullptr, capacity_ = 0;
+    item_pools_.clear();
+}
+
+bool Arena::make_item_pools(int threads) {
+    QUOLL_TRY {
+        while ((int)item_pools_.size() < threads)
+            item_pools_.emplace_back(new UnlockedPoolAllocator);
+    }
+    QUOLL_CATCH(const std::bad_alloc&) { return false; }
+    return true;
 }
 
 bool Arena::is_free(const Range& range) const {

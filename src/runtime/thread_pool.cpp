@@ -7,6 +7,21 @@ namespace quoll {
 
 thread_local RegionState region_state;
 
+bool Claims::next(int64_t* begin, int64_t* end) {
+    for (; turn_ < count_; turn_++) {
+        if (turn_ == 1 && none_left_ && none_left_->load(std::memory_order_relaxed)) return false;
+        Share& share = shares_[(thread_ + turn_) % count_];
+        if (turn_ > 0 && share.next.load(std::memory_order_relaxed) >= share.end) continue;
+        const int64_t first = share.next.fetch_add(grain_, std::memory_order_relaxed);
+        if (first >= share.end) continue;
+        *begin = first;
+        *end = std::min(first + grain_, share.end);
+        return true;
+    }
+    if (none_left_) none_left_->store(true, std::memory_order_relaxed);
+    return false;
+}
+
 void run_alone(int64_t tasks, RegionBody body, const void* context) {
     Claims::Share all;
     all.next.store(0, std::memory_order_relaxed);

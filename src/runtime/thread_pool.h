@@ -22,29 +22,21 @@ public:
         std::atomic<int64_t> next;
         int64_t end;
     };
-    // Of thread `thread`, one of `count`, which has the share of that index.
-    Claims(Share* shares, int count, int thread, int64_t grain)
-        : shares_(shares), count_(count), thread_(thread), grain_(grain) {}
+    // Of thread `thread`, one of `count`, which has the share of that index. none_left: set when
+    // all shares are taken, so that not every thread looks at each; or null.
+    Claims(Share* shares, int count, int thread, int64_t grain,
+           std::atomic<bool>* none_left = nullptr)
+        : shares_(shares), count_(count), thread_(thread), grain_(grain), none_left_(none_left) {}
     // Its number: 0 is the thread that began the region.
     int thread() const { return thread_; }
     // The next tasks, [*begin, *end); false when none are left.
-    bool next(int64_t* begin, int64_t* end) {
-        for (; turn_ < count_; turn_++) {
-            Share& share = shares_[(thread_ + turn_) % count_];
-            if (turn_ > 0 && share.next.load(std::memory_order_relaxed) >= share.end) continue;
-            const int64_t first = share.next.fetch_add(grain_, std::memory_order_relaxed);
-            if (first >= share.end) continue;
-            *begin = first;
-            *end = std::min(first + grain_, share.end);
-            return true;
-        }
-        return false;
-    }
+    bool next(int64_t* begin, int64_t* end);
 
 private:
     Share* const shares_;
     const int count_, thread_;
     const int64_t grain_;
+    std::atomic<bool>* const none_left_;
     int turn_ = 0;
 };
 

@@ -89,13 +89,16 @@ public:
     int bind(const CpuSet& set);
 
 private:
+    // A cache line that its worker alone writes, so that workers come and go without taking lines
+    // from each other.
     struct alignas(64) Worker {
         std::thread thread;
         std::atomic<uint32_t> asleep{0};
+        std::atomic<bool> within{false};  // the region, or about to see that it is closed
     };
-    // The gate: bits 16 and up number the regions, below are whether one may be entered, whether
-    // its first thread sleeps until the last has left, and how many are within.
-    enum : uint32_t { kNext = 1 << 16, kOpen = 1 << 15, kWaited = 1 << 14, kWithin = kWaited - 1 };
+    // The gate, which the first thread alone writes: bits 2 and up number the regions, below are
+    // whether one may be entered, and whether its first thread sleeps until the last has left.
+    enum : uint32_t { kNext = 4, kOpen = 2, kWaited = 1 };
 
     int grow(int threads);
     void abandon();
@@ -104,16 +107,19 @@ private:
     void close(Clock::time_point begun);
     void late(int others, Clock::time_point now);
     void work(Worker* self, int thread);
+    int within() const;
     void take_part(int thread);
-    void leave();
+    void leave(Worker* self);
 
     alignas(64) std::atomic<uint32_t> gate_{0};
     std::atomic<bool> stop_{false};
+    std::atomic<uint32_t> departures_{0};  // that somebody slept for
     // Of the region; written while the gate is closed and nobody is within.
     alignas(64) RegionBody body_ = nullptr;
     const void* context_ = nullptr;
     int64_t grain_ = 1;
     int threads_ = 0, denormals_ = 0;
+    std::atomic<bool> none_left_{false};  // of the tasks
     std::unique_ptr<Claims::Share[]> shares_;
     int room_ = 0;
     // Of what a worker has thrown.
@@ -203,29 +209,39 @@ void Team::late(int others, Clock::time_point now) {
 void Team::open(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context) {
     body_ = body, context_ = context, grain_ = grain, threads_ = threads;
     denormals_ = get_flush_denormals();
+    none_left_.store(false, std::memory_order_relaxed);
     for (int i = 0; i < threads; i++) {
         shares_[i].next.store(tasks * i / threads, std::memory_order_relaxed);
         shares_[i].end = tasks * (i + 1) / threads;
     }
-    gate_ += kNext | kOpen;
+    gate_ = (gate_.load(std::memory_order_relaxed) | kOpen) + kNext;
     for (int i = 0; i + 1 < threads; i++) {
         std::atomic<uint32_t>& asleep = workers_[i]->asleep;
         if (asleep.load() && asleep.exchange(0)) wake(asleep);
     }
 }
 
+// A worker says that it is within before it looks whether the gate is open, and the first thread
+// closes it before it looks who is: one of the two sees the other.
+int Team::within() const {
+    int count = 0;
+    for (const auto& worker : workers_) count += worker->within.load();
+    return count;
+}
+
 // Nobody enters any more; waits for those within.
 void Team::close(Clock::time_point begun) {
-    gate_ &= ~(uint32_t)kOpen;
-    const auto empty = [this] { return (gate_.load(std::memory_order_acquire) & kWithin) == 0; };
+    const uint32_t closed = gate_.load(std::memory_order_relaxed) & ~(uint32_t)kOpen;
+    gate_ = closed;
+    const auto empty = [this] { return within() == 0; };
     if (empty()) return;
     const Clock::time_point now = Clock::now();
     if (spin_until(empty, kSpin)) return;
     // Asleep, this thread leaves its processor to one that may be waiting for it.
-    const int others = gate_ & kWithin;
-    gate_ |= kWaited;
-    for (uint32_t seen; (seen = gate_) & kWithin;) sleep_while(gate_, seen);
-    gate_ &= ~(uint32_t)kWaited;
+    const int others = within();
+    gate_ = closed | kWaited;
+    for (uint32_t seen; seen = departures_, !empty();) sleep_while(departures_, seen);
+    gate_ = closed;
     const Clock::time_point end = Clock::now();
     if (end - now > kLate && end - now > now - begun) late(others, end);
 }
@@ -238,7 +254,7 @@ void Team::run(int64_t tasks, int threads, int64_t grain, RegionBody body, const
     std::exception_ptr own;
     region_state.threads = threads;
     QUOLL_TRY {
-        Claims claims(shares_.get(), threads, 0, grain);
+        Claims claims(shares_.get(), threads, 0, grain, &none_left_);
         body(context, claims);
     }
     QUOLL_CATCH(...) { own = std::current_exception(); }
@@ -256,7 +272,7 @@ void Team::take_part(int thread) {
     if (get_flush_denormals() != denormals_) set_flush_denormals(denormals_);
     region_state.thread = thread, region_state.threads = threads_;
     QUOLL_TRY {
-        Claims claims(shares_.get(), threads_, thread, grain_);
+        Claims claims(shares_.get(), threads_, thread, grain_, &none_left_);
         body_(context_, claims);
     }
     QUOLL_CATCH(...) {
@@ -265,9 +281,11 @@ void Team::take_part(int thread) {
     region_state.thread = 0, region_state.threads = 0;
 }
 
-void Team::leave() {
-    const uint32_t before = gate_.fetch_sub(1, std::memory_order_acq_rel);
-    if ((before & kWaited) && (before & kWithin) == 1) wake(gate_);
+void Team::leave(Worker* self) {
+    self->within = false;
+    if (!(gate_.load() & kWaited)) return;
+    departures_++;
+    wake(departures_);
 }
 
 void Team::work(Worker* self, int thread) {
@@ -286,12 +304,11 @@ void Team::work(Worker* self, int thread) {
         const uint32_t seen = gate_.load(std::memory_order_acquire);
         served = seen / kNext;
         if (!(seen & kOpen)) continue;  // too late
-        const uint32_t entered = gate_.fetch_add(1, std::memory_order_acq_rel);
-        if (entered & kOpen) {
-            served = entered / kNext;
-            if (thread < threads_) take_part(thread);
-        }
-        leave();
+        self->within = true;
+        const uint32_t entered = gate_;
+        served = entered / kNext;
+        if ((entered & kOpen) && thread < threads_) take_part(thread);
+        leave(self);
     }
 }
 

@@ -61,16 +61,17 @@ std::vector<char> answer(const Net& net, const Job& job, int threads) {
     for (size_t i = 0; i < job.inputs.size(); i++) {
         Mat in;
         in.create(job.inputs[i], 1);
-        for (int c = 0; c < in.c; c++)
-            fill_random(in.channel(c), (size_t)in.w * in.h * in.d, -1.f, 1.f, &state);
+        for (int b = 0; b < in.n; b++)
+            for (int c = 0; c < in.c; c++)
+                fill_random(in.batch(b).channel(c), (size_t)in.w * in.h * in.d, -1.f, 1.f, &state);
         if (ex.input(net.input_indexes()[i], in)) return {};
     }
     std::vector<char> bytes;
     for (int blob : net.output_indexes()) {
         Mat out;
         if (ex.extract(blob, out)) return {};
-        for (int c = 0; c < out.c; c++) {
-            const char* from = (const char*)out.channel(c).data;
+        for (int i = 0; i < out.n * out.c; i++) {
+            const char* from = (const char*)out.batch(i / out.c).channel(i % out.c).data;
             bytes.insert(bytes.end(), from, from + (size_t)out.w * out.h * out.d * out.elemsize);
         }
     }
@@ -249,6 +250,11 @@ Job make_job(const LayerCase& c) {
     return {text.str(), c.inputs, Option(), c.int8};
 }
 
+Shape batch(int n, Shape item) {
+    item.n = n;
+    return item;
+}
+
 const LayerCase kLayers[] = {
     {"Convolution", "0=256 1=3 4=1 5=1 6=589824 9=1", {Shape(14, 14, 256)}},
     {"Convolution", "0=512 1=3 4=1 5=1 6=2359296", {Shape(7, 7, 512)}},
@@ -273,7 +279,19 @@ const LayerCase kLayers[] = {
      {Shape(29, 27, 96)}},
     {"ConvolutionDepthWise", "0=90 1=3 4=1 5=1 6=9720 7=9", {Shape(20, 20, 108)}},
     {"ConvolutionDepthWise", "0=128 1=3 4=1 5=1 6=36864 7=4", {Shape(20, 20, 128)}},
+    {"ConvolutionDepthWise", "0=320 1=3 4=1 5=1 6=46080 7=20", {Shape(14, 14, 320)}},
     {"ConvolutionDepthWise", "0=96 1=3 4=1 5=1 6=864 7=96 8=1", {Shape(28, 28, 96)}, 1, true},
+    // Items of a batch side by side, or one after the other.
+    {"Convolution", "0=64 1=3 4=1 5=1 6=18432 9=1", {batch(7, Shape(14, 14, 32))}},
+    {"Convolution", "0=40 1=1 5=1 6=2560", {batch(33, Shape(9, 9, 64))}},
+    {"ConvolutionDepthWise", "0=64 1=3 4=1 5=1 6=4608 7=8", {batch(5, Shape(14, 14, 64))}},
+    {"InnerProduct", "0=96 1=1 2=9216", {batch(20, Shape(96, 49))}},
+    {"SDPA",
+     "",
+     {batch(20, Shape(32, 49, 3)), batch(20, Shape(32, 49, 3)), batch(20, Shape(32, 49, 3))}},
+    {"Permute", "0=2", {batch(20, Shape(32, 49, 3))}},
+    {"LayerNorm", "0=96", {batch(20, Shape(96, 49))}},
+    {"LSTM", "0=64 1=32768 2=2", {batch(5, Shape(64, 20))}},
     {"Convolution1D", "0=96 1=5 4=2 5=1 6=30720", {Shape(400, 64)}},
     {"Convolution3D", "0=32 1=3 4=1 5=1 6=13824 21=3", {Shape(14, 14, 8, 16)}},
     {"Deconvolution", "0=64 1=4 3=2 4=1 5=1 6=131072", {Shape(14, 14, 128)}},

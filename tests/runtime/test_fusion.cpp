@@ -374,6 +374,27 @@ TEST(Fusion, batchnorm_and_activation_of_joined_convolutions) {
                  Weights().tagged(72).tagged(75).raw(3).batchnorm(10), Shape(8, 7, 3), 7);
 }
 
+// As DenseNet has them: each Concat joins what the one before did, and one blob more.
+TEST(Fusion, concats_of_what_others_joined) {
+    const std::string text =
+        "Split s 1 4 in x0 x1 x2 x3\nConvolution a 1 1 x0 a 0=16 1=3 4=1 5=1 6=432\n"
+        "Split t 1 3 a a0 a1 a2\nConcat two 2 1 x1 a0 b\nReLU r 1 1 b c\n"
+        "Convolution d 1 1 c d 0=16 1=1 5=1 6=304\nSplit u 1 2 d d0 d1\n"
+        "Concat three 3 1 x2 a1 d0 e\nBatchNorm bn 1 1 e f 0=35\n"
+        "Convolution g 1 1 f g 0=16 1=1 5=1 6=560\n"
+        "Concat other 3 1 a2 d1 g h\nConcat four 2 1 x3 h out\n";
+    const Weights weights =
+        Weights().tagged(432).raw(16).tagged(304).raw(16).batchnorm(35).tagged(560).raw(16);
+    expect_fused(text, weights, Shape(9, 7, 3), 10);
+    Net net;
+    Weights own = weights;
+    ASSERT_EQ(load(&net, "Input in 0 1 in\n" + text, &own, true), kOk);
+    std::vector<size_t> joined;
+    for (const Layer* layer : net.layers())
+        if (layer->type == "Concat") joined.push_back(layer->bottoms.size());
+    EXPECT_EQ(joined, (std::vector<size_t>{2, 2, 3, 2}));
+}
+
 TEST(Fusion, channels_in_blocks) {
     // Rows of channels become channels of planes: 2-D by itself, 3-D; a second reader wants rows.
     const std::string conv = "Convolution conv 1 1 b out 0=8 1=3 4=1 5=1 6=1152\n";

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -273,6 +274,43 @@ TEST_F(NetTest, Batch) {
     ASSERT_EQ(ex.extract("c", out), 0);
     ASSERT_EQ(out.n, 3);
     for (int b = 0; b < 3; b++) EXPECT_EQ(out.batch(b).channel(1).row(2)[4], b + 111.f);
+}
+
+// Threads share the items; each is what the reference layers make of it alone.
+TEST_F(NetTest, BatchOfThreads) {
+    const char* const text =
+        "7767517\n7 9\nInput in 0 1 x\nSplit s 1 3 x q k v\nSDPA a 3 1 q k v b\n"
+        "Permute p 1 1 b c 0=2\nPooling m 1 1 c d 0=1 1=3 2=2 3=1 5=1\nSoftmax t 1 1 d e 0=1 1=1\n"
+        "Reduction r 1 1 e y 0=3 1=0 -23303=1,1 4=1 5=1\n";
+    Net fast, plain;
+    fast.opt.num_threads = 4;
+    plain.opt.use_reference_layers = true;
+    ASSERT_EQ(load_text(&fast, text), 0);
+    ASSERT_EQ(load_text(&plain, text), 0);
+    quoll::Shape shape(32, 49, 3);
+    shape.n = 9;
+    Mat in(shape);
+    std::mt19937 random(3);
+    for (int b = 0; b < in.n; b++)
+        for (int q = 0; q < in.c; q++)
+            for (int i = 0; i < in.w * in.h; i++)
+                in.batch(b).channel(q)[i] = (float)(random() % 2001) / 1000 - 1;
+    Mat all;
+    Extractor ex = fast.create_extractor();
+    ASSERT_EQ(ex.input("x", in), 0);
+    ASSERT_EQ(ex.extract("y", all), 0);
+    ASSERT_EQ(all.n, in.n);
+    for (int b = 0; b < in.n; b++) {
+        Mat one;
+        Extractor alone = plain.create_extractor();
+        ASSERT_EQ(alone.input("x", in.batch(b).clone()), 0);
+        ASSERT_EQ(alone.extract("y", one), 0);
+        const Mat item = all.batch(b);
+        ASSERT_TRUE(one.w == item.w && one.h == item.h && one.c == item.c);
+        for (int q = 0; q < one.c; q++)
+            for (int i = 0; i < one.w * one.h; i++)
+                EXPECT_NEAR(item.channel(q)[i], one.channel(q)[i], 1e-5f);
+    }
 }
 
 TEST_F(NetTest, HalfStorage) {

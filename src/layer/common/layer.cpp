@@ -9,6 +9,7 @@
 #include "layer/common/traits.h"
 #include "quoll/log.h"
 #include "quoll/net.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -132,10 +133,23 @@ static int clone_blob(const Layer* layer, const Mat& from, Mat* to, const Option
         *to = from;
         return kOk;
     }
-    *to = from.clone(opt.blob_allocator);
-    if (!to->empty()) return kOk;
-    layer->fail("out of memory for a copy of an input");
-    return kOutOfMemory;
+    if (from.empty()) {
+        layer->fail("out of memory for a copy of an input");
+        return kOutOfMemory;
+    }
+    to->create_like(from, opt.blob_allocator);
+    if (to->empty()) {
+        layer->fail("out of memory for a copy of an input");
+        return kOutOfMemory;
+    }
+    const size_t bytes = (size_t)from.w * from.h * from.d * from.elemsize;
+    const bool is_long = (double)bytes * from.c * from.n > 200000;
+    parallel_for((int64_t)from.c * from.n, is_long ? opt.num_threads : 1, [&](int64_t i) {
+        const size_t q = i % from.c, b = i / from.c;
+        memcpy((char*)to->data + (b * to->nstep + q * to->cstep) * from.elemsize,
+               (const char*)from.data + (b * from.nstep + q * from.cstep) * from.elemsize, bytes);
+    });
+    return kOk;
 }
 
 int Layer::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,

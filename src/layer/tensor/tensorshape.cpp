@@ -193,11 +193,35 @@ int BatchAxis::shape(const BatchAxis& s, const std::vector<Shape>& in, std::vect
     return kOk;
 }
 
+// Values from one index of the outermost axis to the next.
+static size_t outermost_step(const Mat& m) { return m.dims >= 3 ? m.cstep : (size_t)m.w; }
+
+// Whether the items of `batch` lie as the outermost axis of `whole` does.
+static bool lies_alike(const Mat& batch, const Mat& whole) {
+    const bool dense = batch.dims < 3 || batch.cstep == (size_t)batch.w * batch.h * batch.d;
+    return dense && batch.nstep == outermost_step(whole);
+}
+
+void BatchAxis::plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in,
+                             const Option& opt, std::vector<BlobLayout>* out) const {
+    Layer::plan_layouts(plan, in, opt, out);
+    if (in[0].shape.total() == 0) return;
+    const Mat from = Mat::of_shape(in[0].shape), to = Mat::of_shape((*out)[0].shape);
+    if (inverse ? lies_alike(from, to) : lies_alike(to, from)) (*out)[0].shares = 0;
+}
+
 int BatchAxis::forward(const Mat& bottom, Mat& top, const Option& opt) const {
     std::vector<Shape> out;
     QUOLL_RETURN_IF_ERROR(shape(*this, {bottom.logical_shape()}, out));
     const int items = inverse ? bottom.n : out[0].n;
     if (items == 1 && !bottom.empty()) return reshape_blob(bottom, out[0], &top, opt);
+    const Mat like = Mat::of_shape(out[0]);
+    if (!bottom.empty() && (inverse ? lies_alike(bottom, like) : lies_alike(like, bottom))) {
+        top = bottom;
+        top.dims = like.dims, top.w = like.w, top.h = like.h, top.d = like.d, top.c = like.c;
+        top.cstep = like.cstep, top.n = like.n, top.nstep = like.nstep;
+        return kOk;
+    }
     QUOLL_RETURN_IF_ERROR(create_tensor(out[0], &top, opt));
     if (top.empty()) return kOk;
     for (int b = 0; b < items; b++) {

@@ -65,6 +65,8 @@ public:
     static void params(BatchAxis& s, ParamVisitor& v);
     static int shape(const BatchAxis& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
     int inverse = 0;
 };

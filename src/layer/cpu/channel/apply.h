@@ -8,9 +8,14 @@
 namespace quoll {
 
 // Applies the kernel to a blob of f32, f16 or bf16, of any dims, elempack and batch. `a` and `b`
-// have a value for each index of the outermost axis, or, if one_for_all, a single one.
-void apply_to_channels(ChannelKernel kernel, Mat& blob, const float* a, const float* b,
-                       bool one_for_all, const Option& opt);
+// have a value for each index of the outermost axis, or, if one_for_all, a single one. in: the
+// values, in a blob like this one or in itself.
+void apply_to_channels(ChannelKernel kernel, const Mat& in, Mat& blob, const float* a,
+                       const float* b, bool one_for_all, const Option& opt);
+inline void apply_to_channels(ChannelKernel kernel, Mat& blob, const float* a, const float* b,
+                              bool one_for_all, const Option& opt) {
+    apply_to_channels(kernel, blob, blob, a, b, one_for_all, opt);
+}
 
 }  // namespace quoll
 

@@ -9,6 +9,7 @@ namespace quoll {
 class BatchNormCpu : public BatchNorm {
 public:
     BatchNormCpu();
+    int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
     int forward_inplace(Mat& blob, const Option& opt) const override;
 
 private:

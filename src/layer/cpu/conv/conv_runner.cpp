@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include <algorithm>
+#include <atomic>
 
+#include "layer/common/side_by_side.h"
 #include "layer/common/stored.h"
 #include "layer/cpu/common/pairs.h"
 #include "layer/cpu/gemm/planar_product.h"
@@ -520,10 +522,19 @@ void ConvRunner::make_plan(const Call& call, ConvRunPlan* plan) const {
         plan->direct = std::make_shared<const ConvPlan>(*kernels_, call.shape);
 }
 
-// Threads for one group, or all.
 static int threads_of(const ConvGeometry& g, int in_channels, const Option& opt) {
     const double outputs = (double)g.x.out * g.y.out * g.z.out * g.num_output;
     return threads_for(opt, outputs * g.maxk() * in_channels);
+}
+
+void ConvRunner::set_threads(const ConvGeometry& g, const Option& opt, Call* call) const {
+    const double outputs = (double)g.x.out * g.y.out * g.z.out * out_channels_;
+    call->threads = threads_of(g, in_channels_, opt);
+    // Joined groups that overlap write the same channels.
+    if (!overlap_)
+        call->group_threads =
+            threads_side_by_side(group_, outputs * g.maxk() * in_channels_, call->threads);
+    if (call->group_threads > 1) call->threads = 1;
 }
 
 int ConvRunner::plan(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& geometry,
@@ -548,7 +559,7 @@ int ConvRunner::plan(const Layer& layer, const ConvolutionFields& s, const ConvG
     const bool bf16 = stored && multiplies_bf16(*plan, s, g);
     call.reduced_in = bf16 && dtype == DType::bf16;
     call.reduced_out = bf16;
-    call.threads = threads_of(g, in_channels_, opt);
+    set_threads(g, opt, &call);
     int dims = s.axes + 1;
     if (is_padded(s, g, shape)) {
         pad_axes(&g);
@@ -646,7 +657,8 @@ int ConvRunner::forward_f32(const ConvRunPlan& plan, const ConvolutionFields& s,
     if (is_padded(s, g, shape_of(g)))
         QUOLL_RETURN_IF_ERROR(pad_input(in, s.pad_value, opt, &g, &in));
 
-    Call call = {shape_of(g), bf16_in, bf16, threads_of(g, in_channels_, opt)};
+    Call call = {shape_of(g), bf16_in, bf16, 1};
+    set_threads(g, opt, &call);
     call.shape.in_step = in.cstep * in_pack_;
     call.shape.out_step = out.cstep * out_pack_;
     const size_t size = dtype_size(made), out_blocks = out_channels_ / out_pack_;
@@ -692,7 +704,8 @@ int ConvRunner::forward_f16(const ConvRunPlan& plan, const ConvolutionFields& s,
     if (is_padded(s, g, shape_of(g)))
         QUOLL_RETURN_IF_ERROR(pad_input(in, s.pad_value, opt, &g, &in));
     in = as_pairs(in), out = as_pairs(out), add = as_pairs(add);
-    Call call = {shape_of(g), false, false, threads_of(g, in_channels_, opt)};
+    Call call = {shape_of(g), false, false, 1};
+    set_threads(g, opt, &call);
     call.shape.in_step = in.cstep * in.elempack;
     call.shape.out_step = out.cstep * out.elempack;
     Blobs blobs;
@@ -738,7 +751,7 @@ int ConvRunner::run(const ConvRunPlan& plan, const Call& call, const Blobs& blob
     if (is_split(p->algorithm)) return run_split(*p, call, blobs, opt);
     if (is_sliced(p->algorithm)) return run_sliced(*p, call, blobs, opt);
     if (is_winograd(p->algorithm)) return run_winograd(*p, call, blobs, opt);
-    return run_direct(*p, blobs, call.threads);
+    return run_direct(*p, call, blobs);
 }
 
 // A bf16 blob by way of f32.
@@ -758,9 +771,23 @@ int ConvRunner::forward_widened(const ConvRunPlan& plan, const ConvolutionFields
     return top.empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
-int ConvRunner::run_direct(const ConvRunPlan& plan, const Blobs& b, int threads) const {
-    for (int i = 0; i < group_; i++) run_group(*plan.direct, i, plan.weights.row(i), b, threads);
-    return kOk;
+// run(group, thread) for all groups, one after the other or side by side. The first error.
+template <class Run>
+int ConvRunner::run_groups(const Call& call, const Run& run) const {
+    std::atomic<int> status(kOk);
+    run_tasks(group_, call.group_threads, [&](int64_t i, int thread) {
+        if (status != kOk) return;
+        const int result = run((int)i, thread);
+        if (result != kOk) status = result;
+    });
+    return status;
+}
+
+int ConvRunner::run_direct(const ConvRunPlan& plan, const Call& call, const Blobs& b) const {
+    return run_groups(call, [&](int i, int) {
+        run_group(*plan.direct, i, plan.weights.row(i), b, call.threads);
+        return (int)kOk;
+    });
 }
 
 void ConvRunner::run_group(const ConvPlan& plan, int i, const float* weights, const Blobs& b,
@@ -795,12 +822,12 @@ int ConvRunner::run_unpacked(const Mat& weights, int group, const Call& call, co
 
 namespace {
 
-// For one run of a plan; empty when memory runs out.
+// A row for each of so many runs of a plan at a time; empty when memory runs out.
 template <class Plan>
-Mat workspace_of(const Plan& plan, const Option& opt) {
+Mat workspace_of(const Plan& plan, int runs, const Option& opt) {
     Mat workspace;
     if (plan.workspace() <= INT_MAX)
-        workspace.create((int)plan.workspace(), 4u, opt.workspace_allocator);
+        workspace.create((int)plan.workspace(), runs, 4u, opt.workspace_allocator);
     return workspace;
 }
 
@@ -809,7 +836,7 @@ Mat workspace_of(const Plan& plan, const Option& opt) {
 int ConvRunner::run_winograd(const ConvRunPlan& run, const Call& call, const Blobs& b,
                              const Option& opt) const {
     const WinogradPlan plan(*kernels_, call.shape, kWinogradIn, call.threads);
-    Mat workspace = workspace_of(plan, opt);
+    Mat workspace = workspace_of(plan, 1, opt);
     if (workspace.empty()) return kOutOfMemory;
     plan.run((const float*)b.in, run.weights, bias_, zeros_, (float*)b.out, (const float*)b.added,
              b.added_step, b.activation, workspace);
@@ -819,43 +846,41 @@ int ConvRunner::run_winograd(const ConvRunPlan& run, const Call& call, const Blo
 int ConvRunner::run_split(const ConvRunPlan& run, const Call& call, const Blobs& b,
                           const Option& opt) const {
     const SplitPlan& plan = *run.split;
-    Mat workspace = workspace_of(plan, opt);
+    Mat workspace = workspace_of(plan, call.group_threads, opt);
     if (workspace.empty()) return kOutOfMemory;
-    for (int i = 0; i < group_; i++) {
+    return run_groups(call, [&](int i, int thread) -> int {
         const char* added = (const char*)b.added;
         if (added) added += group_offset(i, b.added_group);
         const uint16_t* weights = (const uint16_t*)run.weights.row(i);
         if (plan.run((const char*)b.in + group_offset(i, b.in_group), weights, bias_.row(i),
                      (char*)b.out + group_offset(i, b.out_group), added, (ptrdiff_t)b.added_step,
-                     b.activation, workspace))
-            continue;
+                     b.activation, workspace.row(thread)))
+            return kOk;
         Mat plain = group_memory(opt);
         if (plain.empty()) return kOutOfMemory;
         SplitPlan::unpack(*candidates_.split, weights, plan.shape(), plain);
-        QUOLL_RETURN_IF_ERROR(run_unpacked(plain, i, call, b, opt));
-    }
-    return kOk;
+        return run_unpacked(plain, i, call, b, opt);
+    });
 }
 
 int ConvRunner::run_sliced(const ConvRunPlan& run, const Call& call, const Blobs& b,
                            const Option& opt) const {
     const SlicedPlan& plan = *run.sliced;
-    Mat workspace = workspace_of(plan, opt);
+    Mat workspace = workspace_of(plan, call.group_threads, opt);
     if (workspace.empty()) return kOutOfMemory;
-    for (int i = 0; i < group_; i++) {
+    return run_groups(call, [&](int i, int thread) -> int {
         const char* added = (const char*)b.added;
         if (added) added += group_offset(i, b.added_group);
         if (plan.run((const float*)((const char*)b.in + group_offset(i, b.in_group)),
                      run.weights.row(i), bias_.row(i),
                      (float*)((char*)b.out + group_offset(i, b.out_group)), (const float*)added,
-                     (ptrdiff_t)b.added_step, b.activation, workspace))
-            continue;
+                     (ptrdiff_t)b.added_step, b.activation, workspace.row(thread)))
+            return kOk;
         Mat plain = group_memory(opt);
         if (plain.empty()) return kOutOfMemory;
         SlicedPlan::unpack(run.weights.row(i), plan.shape(), plain);
-        QUOLL_RETURN_IF_ERROR(run_unpacked(plain, i, call, b, opt));
-    }
-    return kOk;
+        return run_unpacked(plain, i, call, b, opt);
+    });
 }
 
 int ConvRunner::forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s, const Mat& bottom,

@@ -109,8 +109,12 @@ private:
     struct Call {
         ConvShape shape;
         bool reduced_in, reduced_out;  // bf16
-        int threads;
+        int threads;                   // of a group
+        int group_threads = 1;         // that share the groups
     };
+    void set_threads(const ConvGeometry& g, const Option& opt, Call* call) const;
+    template <class Run>
+    int run_groups(const Call& call, const Run& run) const;
 
     bool winograd_candidate(const ConvolutionFields& s, const Option& opt) const;
     ConvShape shape_of(const ConvGeometry& g) const;
@@ -137,7 +141,7 @@ private:
         FusedActivation activation;
     };
     int run(const ConvRunPlan& plan, const Call& call, const Blobs& blobs, const Option& opt) const;
-    int run_direct(const ConvRunPlan& plan, const Blobs& blobs, int threads) const;
+    int run_direct(const ConvRunPlan& plan, const Call& call, const Blobs& blobs) const;
     int run_winograd(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
                      const Option& opt) const;
     int run_split(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,

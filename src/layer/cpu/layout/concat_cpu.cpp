@@ -1,7 +1,7 @@
 #include "layer/tensor/concat.h"
 
-#include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/channel_gather.h"
+#include "layer/cpu/layout/shared_copy.h"
 
 namespace quoll {
 
@@ -80,7 +80,7 @@ int ConcatCpu::along_inner(const std::vector<Mat>& bottoms, const Shape& out, in
         Mat same;
         QUOLL_RETURN_IF_ERROR(with_elempack(m, pack, opt, &same));
         const Block block = whole_block(same);
-        copy_block(same, block, *top, to);
+        copy_block(same, block, *top, to, opt);
         to[along] += block.size[along];
     }
     return kOk;

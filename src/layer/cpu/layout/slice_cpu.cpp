@@ -2,6 +2,7 @@
 
 #include "layer/cpu/layout/channel_gather.h"
 #include "layer/cpu/layout/layouts.h"
+#include "layer/cpu/layout/shared_copy.h"
 
 namespace quoll {
 
@@ -53,7 +54,7 @@ int SliceCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
         } else {
             Block block = whole_block(tops[i]);
             block.start[axis_of_four(along, dims)] = start;
-            copy_block(bottom, block, tops[i], to);
+            copy_block(bottom, block, tops[i], to, opt);
         }
     }
     return kOk;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/channel_gather.h"
 #include "layer/cpu/layout/layouts.h"
+#include "layer/cpu/layout/shared_copy.h"
 #include "layer/tensor/stridedslice.h"
 
 namespace quoll {
@@ -25,34 +25,44 @@ private:
     static bool is_whole(const Cut& cut, int size) {
         return cut.start == 0 && cut.count == size && cut.step == 1;
     }
-    int cut_elements(const Mat& data, const Cut cuts[4], Mat* top, Allocator* allocator) const;
+    int cut_elements(const Mat& data, const Cut cuts[4], Mat* top, const Option& opt) const;
     int cut_channels(const Mat& data, const Cut& cut, Mat* top, const Option& opt) const;
 };
 
-// All axes but the outermost.
+// All axes but the outermost; top is in opt.blob_allocator.
 int StridedSliceCpu::cut_elements(const Mat& data, const Cut cuts[4], Mat* top,
-                                  Allocator* allocator) const {
+                                  const Option& opt) const {
     Shape shape = data.logical_shape();
     for (int i = 1; i < data.dims; i++) shape.set_size(i, cuts[i].count);
-    top->create(shape, data.elempack, allocator);
+    top->create(shape, data.elempack, opt.blob_allocator);
     if (top->empty()) return kOutOfMemory;
-    Steps along[] = {steps_of(data), steps_of(*top)};
+    const Steps into = steps_of(*top);
+    Steps from = steps_of(data);
     ptrdiff_t first = 0;
     for (int i = 1; i < data.dims; i++) {
-        ptrdiff_t& step = along[0].step[axis_of_four(i, data.dims)];
+        ptrdiff_t& step = from.step[axis_of_four(i, data.dims)];
         first += cuts[i].start * step;
         const int64_t size = shape.size(i) > 1 ? cuts[i].step : 0;  // a single index takes no step
         step *= size;
     }
     const Axes4 over = axes_of(*top);
     const size_t es = data.elemsize, count = (size_t)over.size[3];
-    const ptrdiff_t step = along[0].step[3] * (ptrdiff_t)es;
-    for_each_row(over.size, along, [&](const ptrdiff_t* at) {
-        const unsigned char* from =
-            (const unsigned char*)data.data + (first + at[0]) * (ptrdiff_t)es;
-        unsigned char* to = (unsigned char*)top->data + at[1] * (ptrdiff_t)es;
-        if (step >= 0) return copy_strided(from, (size_t)step, to, es, es, count);
-        for (size_t i = 0; i < count; i++, from += step, to += es) memcpy(to, from, es);
+    const ptrdiff_t step = from.step[3] * (ptrdiff_t)es;
+    const double values = (double)shape.total();
+    share_copy(over.size, values, opt, [&](int axis, int begin, int end) {
+        int size[4] = {over.size[0], over.size[1], over.size[2], over.size[3]};
+        size[axis] = end - begin;
+        const Steps along[] = {from, into};
+        const unsigned char* const src =
+            (const unsigned char*)data.data + (first + begin * from.step[axis]) * (ptrdiff_t)es;
+        unsigned char* const dst =
+            (unsigned char*)top->data + begin * into.step[axis] * (ptrdiff_t)es;
+        for_each_row(size, along, [&](const ptrdiff_t* at) {
+            const unsigned char* s = src + at[0] * (ptrdiff_t)es;
+            unsigned char* d = dst + at[1] * (ptrdiff_t)es;
+            if (step >= 0) return copy_strided(s, (size_t)step, d, es, es, count);
+            for (size_t i = 0; i < count; i++, s += step, d += es) memcpy(d, s, es);
+        });
     });
     return kOk;
 }
@@ -104,11 +114,11 @@ int StridedSliceCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& 
     Mat part = data;
     if (channels && inner && cuts[0].step == 1 &&
         share_channels(data, cuts[0].start, cuts[0].count, &part))
-        return cut_elements(part, cuts, &tops[0], opt.blob_allocator);
+        return cut_elements(part, cuts, &tops[0], opt);
+    Option with = opt;
+    if (channels) with.blob_allocator = opt.workspace_allocator;
     if (inner)
-        QUOLL_RETURN_IF_ERROR(
-            cut_elements(data, cuts, channels ? &part : &tops[0],
-                         channels ? opt.workspace_allocator : opt.blob_allocator));
+        QUOLL_RETURN_IF_ERROR(cut_elements(data, cuts, channels ? &part : &tops[0], with));
     else if (!channels)
         tops[0] = data;
     return channels ? cut_channels(part, cuts[0], &tops[0], opt) : (int)kOk;

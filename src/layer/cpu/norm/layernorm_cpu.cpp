@@ -9,12 +9,21 @@ LayerNormCpu::LayerNormCpu() : kernels_(&host_kernel_set()) {
     support_packing = support_fp16_storage = support_bf16_storage = true;
 }
 
-int LayerNormCpu::forward_inplace(Mat& blob, const Option& opt) const {
+// Of a run of values.
+auto LayerNormCpu::normalizer() const {
     const float* gamma = affine ? (const float*)gamma_data : nullptr;
     const float* beta = affine ? (const float*)beta_data : nullptr;
-    return for_each_run(*this, blob, affine_size, opt, [&](float* values, size_t run) {
-        kernels_->norm->normalize_row(values, run, eps, gamma, beta);
-    });
+    return [gamma, beta, e = eps, norm = kernels_->norm](float* values, size_t run) {
+        norm->normalize_row(values, run, e, gamma, beta);
+    };
+}
+
+int LayerNormCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
+    return for_each_run_of(*this, bottom, top, affine_size, opt, normalizer());
+}
+
+int LayerNormCpu::forward_inplace(Mat& blob, const Option& opt) const {
+    return for_each_run_inplace(*this, blob, affine_size, opt, normalizer());
 }
 
 // Planar, as they are preset.

@@ -10,11 +10,14 @@ namespace quoll {
 class LayerNormCpu : public LayerNorm {
 public:
     LayerNormCpu();
+    int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
     int forward_inplace(Mat& blob, const Option& opt) const override;
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
                       std::vector<BlobLayout>* out) const override;
 
 private:
+    auto normalizer() const;
+
     const KernelSet* kernels_;
 };
 
