@@ -168,7 +168,8 @@ std::vector<Mat> uploads_of(const Region& region) {
 }
 
 bool is_convolution(const Dispatch& d) {
-    return d.key.shader == Shader::conv_matrix || d.key.shader == Shader::conv_tiled;
+    return d.key.shader == Shader::conv_matrix || d.key.shader == Shader::conv_matrix_int8 ||
+           d.key.shader == Shader::conv_tiled;
 }
 
 bool is_product(const Dispatch& d) {
@@ -265,10 +266,10 @@ const char* precision_of(const Arguments& a) {
 int bench(const std::string& path, const Arguments& a) {
     Net cpu, gpu;
     gpu.opt.use_fp16_storage = a.fp16;
+    gpu.opt.use_bf16_storage = a.bf16;
     gpu.opt.use_cooperative_matrix = !a.no_matrices;
     const auto backend = std::make_shared<KeepingBackend>(gpu.opt);
     gpu.add_backend(backend);
-    gpu.opt.use_bf16_storage = a.bf16;
     QUOLL_RETURN_IF_ERROR(load(&cpu, path, a.int8));
     QUOLL_RETURN_IF_ERROR(load(&gpu, path, a.int8));
     Shape shape;
@@ -289,8 +290,8 @@ int bench(const std::string& path, const Arguments& a) {
     }
     std::sort(times.begin(), times.end());
     printf("%s%s %s: %.3f ms (median %.3f), first %.0f ms, differs by %.2g\n", path.c_str(),
-           a.int8 ? " int8" : "", precision_of(a), times[0] * 1e3,
-           times[times.size() / 2] * 1e3, first * 1e3, differs);
+           a.int8 ? " int8" : "", precision_of(a), times[0] * 1e3, times[times.size() / 2] * 1e3,
+           first * 1e3, differs);
     return report(*backend, a);
 }
 

@@ -147,7 +147,8 @@ void Recorder::upload_from(size_t offset, const Value& to, DType host) {
     const Rows rows = rows_of(to);
     const uint32_t count = rows.count * rows.vectors();
     dispatch_linear(
-        Shader::upload, {host_type(host), (int)to.layout}, {from, write(to)},
+        Shader::upload, {host_type(host), (int)to.layout, host_type(dtype_of(storage_))},
+        {from, write(to)},
         {count, rows.vectors(), rows.length, plane(to.shape), rows.pitch / 4, to.first / 4, 0},
         count);
     if (is_narrowed(host, storage_)) program_.dispatches.back().narrowed = 6;
@@ -194,12 +195,12 @@ void Recorder::copy(const Value& from, const Value& to) {
         record_strided_copy(*this, from, from.first, to, to.first,
                             {{round4(s.c), a.c, b.c}, w, h, d, n}, (uint32_t)s.c, shader);
     else
-        record_strided_copy(*this, from, from.first, to, to.first, {w, h, d, c, n}, w.size,
-                            shader);
+        record_strided_copy(*this, from, from.first, to, to.first, {w, h, d, c, n}, w.size, shader);
 }
 
 void record_strided_copy(Recorder& r, const Value& from, uint32_t first_from, const Value& to,
-                         uint32_t first_to, std::vector<CopyAxis> axes, uint32_t valid, Shader shader) {
+                         uint32_t first_to, std::vector<CopyAxis> axes, uint32_t valid,
+                         Shader shader) {
     uint32_t count = 1;
     for (const CopyAxis& axis : axes) count *= axis.size;
     axes.resize(6, CopyAxis{1, 0, 0});
