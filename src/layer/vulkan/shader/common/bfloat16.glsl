@@ -9,7 +9,7 @@ uint bfloat16_of(float v) {
     if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits >> 16) | 0x40u;
     return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
 }
-// What conversions find nothing to round of: NVIDIA's driver (580) cuts off what bf16 has not.
+// What conversions find nothing to round of: Vulkan leaves open how they do.
 float rounded(float v) { return kBfloat16 ? uintBitsToFloat(bfloat16_of(v) << 16) : v; }
 vec4 rounded(vec4 v) {
     if (!kBfloat16) return v;
