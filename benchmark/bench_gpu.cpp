@@ -168,8 +168,9 @@ std::vector<Mat> uploads_of(const Region& region) {
 }
 
 bool is_convolution(const Dispatch& d) {
-    return d.key.shader == Shader::conv_matrix || d.key.shader == Shader::conv_tiled ||
-           d.key.shader == Shader::conv_planar || d.key.shader == Shader::conv_tiled_planar;
+    return d.key.shader == Shader::conv_matrix || d.key.shader == Shader::conv_matrix_int8 ||
+           d.key.shader == Shader::conv_tiled || d.key.shader == Shader::conv_planar ||
+           d.key.shader == Shader::conv_tiled_planar;
 }
 
 bool is_product(const Dispatch& d) {
@@ -266,10 +267,10 @@ const char* precision_of(const Arguments& a) {
 int bench(const std::string& path, const Arguments& a) {
     Net cpu, gpu;
     gpu.opt.use_fp16_storage = a.fp16;
+    gpu.opt.use_bf16_storage = a.bf16;
     gpu.opt.use_cooperative_matrix = !a.no_matrices;
     const auto backend = std::make_shared<KeepingBackend>(gpu.opt);
     gpu.add_backend(backend);
-    gpu.opt.use_bf16_storage = a.bf16;
     QUOLL_RETURN_IF_ERROR(load(&cpu, path, a.int8));
     QUOLL_RETURN_IF_ERROR(load(&gpu, path, a.int8));
     Shape shape;

@@ -42,11 +42,12 @@ public:
     bool use_fp16_arithmetic;
     // What a GPU can run of a net runs there, by Vulkan, the rest on the CPU: on the device of
     // Net::set_vulkan_device. Set before load_model, as are the storage types that it takes over:
-    // f16 with use_fp16_storage, else f32. Without a device everything runs on the CPU, after a
-    // warning.
+    // f16 with use_fp16_storage, bf16 with use_bf16_storage where it multiplies matrices of bf16,
+    // else f32. Without a device everything runs on the CPU, after a warning.
     bool use_vulkan_compute;
-    // With use_fp16_storage a GPU may multiply on its matrix units (VK_KHR_cooperative_matrix): f16
-    // factors, as blobs and weights are stored anyway, and fp32 sums. fp32 blobs never are.
+    // With use_fp16_storage or use_bf16_storage a GPU may multiply on its matrix units
+    // (VK_KHR_cooperative_matrix): factors as blobs and weights are stored anyway, and fp32 sums.
+    // fp32 blobs never are.
     bool use_cooperative_matrix;
     // Memory on the device for what Extractor and VkCompute make in VkMats, and of the host for
     // copies from and to it (quoll/vkmat.h); null: the device's own.

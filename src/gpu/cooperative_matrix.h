@@ -1,5 +1,5 @@
-// What VK_KHR_cooperative_matrix adds, and NVIDIA's extensions of it, for headers that are older
-// than these (Debian 12's).
+// What VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16 add, and NVIDIA's extensions, for
+// headers that are older than these (Debian 12's).
 #ifndef QUOLL_GPU_COOPERATIVE_MATRIX_H
 #define QUOLL_GPU_COOPERATIVE_MATRIX_H
 
@@ -14,7 +14,12 @@ const VkStructureType VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATU
 const VkStructureType VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR =
     (VkStructureType)1000506001;
 
-enum VkComponentTypeKHR { VK_COMPONENT_TYPE_FLOAT16_KHR = 0, VK_COMPONENT_TYPE_FLOAT32_KHR = 1 };
+enum VkComponentTypeKHR {
+    VK_COMPONENT_TYPE_FLOAT16_KHR = 0,
+    VK_COMPONENT_TYPE_FLOAT32_KHR = 1,
+    VK_COMPONENT_TYPE_SINT8_KHR = 3,
+    VK_COMPONENT_TYPE_SINT32_KHR = 5
+};
 enum VkScopeKHR { VK_SCOPE_SUBGROUP_KHR = 3 };
 
 struct VkCooperativeMatrixPropertiesKHR {
@@ -35,6 +40,22 @@ struct VkPhysicalDeviceCooperativeMatrixFeaturesKHR {
 
 typedef VkResult(VKAPI_PTR* PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)(
     VkPhysicalDevice, uint32_t*, VkCooperativeMatrixPropertiesKHR*);
+#endif
+
+#ifndef VK_KHR_shader_bfloat16
+#define VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME "VK_KHR_shader_bfloat16"
+
+const VkStructureType VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR =
+    (VkStructureType)1000141000;
+const VkComponentTypeKHR VK_COMPONENT_TYPE_BFLOAT16_KHR = (VkComponentTypeKHR)1000141000;
+
+struct VkPhysicalDeviceShaderBfloat16FeaturesKHR {
+    VkStructureType sType;
+    void* pNext;
+    VkBool32 shaderBFloat16Type;
+    VkBool32 shaderBFloat16DotProduct;
+    VkBool32 shaderBFloat16CooperativeMatrix;
+};
 #endif
 
 #ifndef VK_NV_cooperative_matrix2

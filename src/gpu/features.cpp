@@ -55,20 +55,53 @@ uint64_t probe_host_alignment(const InstanceFunctions& vk, VkPhysicalDevice devi
     return host.minImportedHostPointerAlignment;
 }
 
+// Whether factors of a type have sums of f32, in a subgroup.
+bool multiplies(const VkCooperativeMatrixPropertiesKHR& p, VkComponentTypeKHR factors) {
+    return p.AType == factors && p.BType == factors && p.CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
+           p.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR && p.scope == VK_SCOPE_SUBGROUP_KHR;
+}
+
 // f16 times f16 plus f32 in a subgroup, of a size that divides the shaders' blocks of 16; the
 // largest.
 void probe_sizes(const InstanceFunctions& vk, VkPhysicalDevice device, MatrixUnits* units) {
     for (const VkCooperativeMatrixPropertiesKHR& p : list_matrices(vk, device)) {
-        const bool types = p.AType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
-                           p.BType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
-                           p.CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
-                           p.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR;
-        if (!types || p.scope != VK_SCOPE_SUBGROUP_KHR) continue;
+        if (!multiplies(p, VK_COMPONENT_TYPE_FLOAT16_KHR)) continue;
         if (!p.MSize || !p.NSize || !p.KSize) continue;
         if (16 % p.MSize || 16 % p.NSize || 16 % p.KSize) continue;
         if (p.MSize * p.NSize * p.KSize <= units->m * units->n * units->k) continue;
         units->m = p.MSize, units->n = p.NSize, units->k = p.KSize;
     }
+}
+
+bool probe_bfloat16(const InstanceFunctions& vk, VkPhysicalDevice device,
+                    const Extensions& extensions, const MatrixUnits& units) {
+    if (!units.m || !extensions.has(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME)) return false;
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16 = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR, nullptr, 0, 0, 0};
+    VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &bfloat16, {}};
+    vk.GetPhysicalDeviceFeatures2(device, &all);
+    if (!bfloat16.shaderBFloat16Type || !bfloat16.shaderBFloat16CooperativeMatrix) return false;
+    for (const VkCooperativeMatrixPropertiesKHR& p : list_matrices(vk, device))
+        if (multiplies(p, VK_COMPONENT_TYPE_BFLOAT16_KHR) && p.MSize == units.m &&
+            p.NSize == units.n && p.KSize == units.k)
+            return true;
+    return false;
+}
+
+// The largest depth.
+uint32_t probe_int8(const InstanceFunctions& vk, VkPhysicalDevice device,
+                    const MatrixUnits& units) {
+    uint32_t k = 0;
+    for (const VkCooperativeMatrixPropertiesKHR& p : list_matrices(vk, device)) {
+        const bool types =
+            p.AType == VK_COMPONENT_TYPE_SINT8_KHR && p.BType == VK_COMPONENT_TYPE_SINT8_KHR &&
+            p.CType == VK_COMPONENT_TYPE_SINT32_KHR && p.ResultType == VK_COMPONENT_TYPE_SINT32_KHR;
+        const bool sizes = units.m && p.MSize == units.m && p.NSize == units.n && p.KSize;
+        if (types && sizes && p.scope == VK_SCOPE_SUBGROUP_KHR && !p.saturatingAccumulation &&
+            32 % p.KSize == 0)
+            k = std::max(k, p.KSize);
+    }
+    return k;
 }
 
 MatrixUnits probe_matrix(const InstanceFunctions& vk, VkPhysicalDevice device,
@@ -95,6 +128,8 @@ MatrixUnits probe_matrix(const InstanceFunctions& vk, VkPhysicalDevice device,
     if (!matrix.cooperativeMatrix || !model.vulkanMemoryModel || !full) return units;
     probe_sizes(vk, device, &units);
     units.subgroup = subgroup.subgroupSize;
+    units.int8_k = probe_int8(vk, device, units);
+    units.bfloat16 = probe_bfloat16(vk, device, extensions, units);
     return units;
 }
 
@@ -160,6 +195,7 @@ GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device)
     features.storage8 = bytes.storageBuffer8BitAccess && version >= VK_API_VERSION_1_2;
     if (features.storage16 && features.float16 && version >= VK_API_VERSION_1_3)
         features.matrix = probe_matrix(vk, device, extensions);
+    if (!features.int8) features.matrix.int8_k = 0;
     features.processors = probe_processors(vk, device, extensions);
     features.memory_budget = extensions.has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     features.host_alignment = probe_host_alignment(vk, device, extensions);
@@ -214,6 +250,10 @@ FeatureRequest::FeatureRequest(const GpuFeatures& features) {
     chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES, &memory_model_);
     chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES, &subgroup_);
     chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, &matrix_);
+    if (!features.matrix.bfloat16) return;
+    extensions_.push_back(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
+    bfloat16_.shaderBFloat16Type = bfloat16_.shaderBFloat16CooperativeMatrix = VK_TRUE;
+    chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR, &bfloat16_);
 }
 
 void FeatureRequest::add_to(VkDeviceCreateInfo* device) const {

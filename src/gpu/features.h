@@ -12,6 +12,8 @@ namespace quoll {
 struct MatrixUnits {
     uint32_t m = 0, n = 0, k = 0;  // of one product; divisors of 16. 0: there are none
     uint32_t subgroup = 0;         // invocations of a subgroup
+    bool bfloat16 = false;         // bf16 factors too, of the same sizes
+    uint32_t int8_k = 0;  // of s8 factors and s32 sums, m and n alike; a divisor of 32. 0: none
 };
 
 // Features that shader variants ask for, and extensions that the library uses where they are.
@@ -84,6 +86,7 @@ private:
     VkPhysicalDeviceVulkanMemoryModelFeatures memory_model_ = {};
     VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_ = {};
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix_ = {};
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16_ = {};
     VkPhysicalDeviceSamplerYcbcrConversionFeatures ycbcr_ = {};
     VkPhysicalDeviceBufferDeviceAddressFeatures addresses_ = {};
 };

@@ -54,6 +54,7 @@ VkResult PipelineStore::create(const PipelineKey& key, VkPipeline* pipeline) con
     if (!code.words) return VK_ERROR_FEATURE_NOT_PRESENT;
     VkShaderModuleCreateInfo words = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
     std::vector<uint32_t> spirv = code.spirv();
+    if (key.storage == Storage::bf16) spirv = as_bfloat16(spirv);
     if (key.first_group != std::array<uint32_t, 3>())
         spirv = with_first_group(spirv.data(), spirv.size(), key.first_group);
     words.codeSize = spirv.size() * 4, words.pCode = spirv.data();
@@ -61,10 +62,13 @@ VkResult PipelineStore::create(const PipelineKey& key, VkPipeline* pipeline) con
     VkResult result = vk.CreateShaderModule(device_.handle(), &words, nullptr, &module);
     if (result != VK_SUCCESS) return result;
     std::vector<VkSpecializationMapEntry> entries;
-    for (uint32_t i = 0; i < key.constants.size(); i++) entries.push_back({i, i * 4, 4});
+    std::vector<uint32_t> constants = key.constants;
+    for (uint32_t i = 0; i < constants.size(); i++) entries.push_back({i, i * 4, 4});
+    entries.push_back({kBfloat16Id, (uint32_t)constants.size() * 4, 4});
+    constants.push_back(key.storage == Storage::bf16);
     VkSpecializationInfo special;
     special.mapEntryCount = (uint32_t)entries.size(), special.pMapEntries = entries.data();
-    special.dataSize = key.constants.size() * 4, special.pData = key.constants.data();
+    special.dataSize = constants.size() * 4, special.pData = constants.data();
     VkComputePipelineCreateInfo info = {VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
     info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
     info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;

@@ -51,7 +51,7 @@ std::vector<uint32_t> ShaderCode::spirv() const {
 }
 
 ShaderCode shader_code(Shader shader, Storage storage) {
-    return kShaders[(int)shader].code[(int)storage];
+    return kShaders[(int)shader].code[storage == Storage::f32 ? 0 : 1];
 }
 
 const char* shader_name(Shader shader) { return kShaders[(int)shader].name; }

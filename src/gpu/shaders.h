@@ -10,7 +10,8 @@
 namespace quoll {
 
 // What values of blobs and weights are stored as on the device.
-enum class Storage { f32, f16 };
+// bf16: the code of f16, with another type (as_bfloat16 in gpu/spirv.h).
+enum class Storage { f32, f16, bf16 };
 inline size_t storage_size(Storage storage) { return storage == Storage::f32 ? 4 : 2; }
 
 enum class Shader {

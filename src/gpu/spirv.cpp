@@ -19,7 +19,10 @@ const size_t kBound = 3;  // of the header: larger than all ids
 
 // Numbers of the SPIR-V specification.
 enum Op {
+    kOpExtension = 10,
     kOpExecutionMode = 16,
+    kOpCapability = 17,
+    kOpTypeFloat = 22,
     kOpTypeVector = 23,
     kOpTypeArray = 28,
     kOpTypeStruct = 30,
@@ -43,6 +46,13 @@ enum Decoration {
     kOffset = 35,
 };
 enum StorageClass { kUniform = 2, kPushConstant = 9, kStorageBuffer = 12 };
+enum Capability {
+    kBfloat16Type = 5116,
+    kBfloat16CooperativeMatrix = 5118,
+    kCooperativeMatrix = 6022,
+};
+const char kBfloat16Extension[] = "SPV_KHR_bfloat16";
+const uint32_t kBfloat16Encoding = 0;
 const uint32_t kLocalSize = 17, kWorkgroupSize = 25, kWorkgroupId = 26;
 
 // Calls f(operation, operands, their count) for each instruction.
@@ -215,6 +225,27 @@ std::vector<uint32_t> with_first_group(const uint32_t* words, size_t count,
         const uint32_t loaded = made[kBound]++;
         made[at + 2] = loaded;
         made.insert(made.end(), {5u << 16 | kOpIAdd, o[0], o[1], loaded, terms[o[2]]});
+    });
+    return made;
+}
+
+std::vector<uint32_t> as_bfloat16(const std::vector<uint32_t>& words) {
+    std::vector<uint32_t> made(words.begin(), words.begin() + kHeader);
+    const auto add = [&made](uint32_t op, const std::vector<uint32_t>& operands) {
+        made.push_back((uint32_t)(operands.size() + 1) << 16 | op);
+        made.insert(made.end(), operands.begin(), operands.end());
+    };
+    std::vector<uint32_t> name(sizeof(kBfloat16Extension) / 4 + 1);
+    memcpy(name.data(), kBfloat16Extension, sizeof(kBfloat16Extension));
+    add(kOpCapability, {kBfloat16Type});
+    bool extended = false;  // behind the capabilities
+    for_each_instruction(words.data(), words.size(), [&](uint32_t op, const uint32_t* o, size_t n) {
+        if (op != kOpCapability && !extended) add(kOpExtension, name), extended = true;
+        std::vector<uint32_t> operands(o, o + n);
+        if (op == kOpTypeFloat && o[1] == 16) operands.push_back(kBfloat16Encoding);
+        add(op, operands);
+        if (op == kOpCapability && o[0] == kCooperativeMatrix)
+            add(kOpCapability, {kBfloat16CooperativeMatrix});
     });
     return made;
 }

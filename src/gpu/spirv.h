@@ -24,6 +24,12 @@ std::vector<uint32_t> with_local_size(const uint32_t* words, size_t count,
 std::vector<uint32_t> with_first_group(const uint32_t* words, size_t count,
                                        const std::array<uint32_t, 3>& first);
 
+// The module with bfloat16 where it has half floats (SPV_KHR_bfloat16), which it loads, stores,
+// converts and multiplies as matrices, but calculates nothing with; so nothing of f16 is compiled,
+// or kept in the library, twice. What packs or unpacks halves asks by constant kBfloat16Id.
+std::vector<uint32_t> as_bfloat16(const std::vector<uint32_t>& words);
+const uint32_t kBfloat16Id = 200;
+
 }  // namespace quoll
 
 #endif

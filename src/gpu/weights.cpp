@@ -73,7 +73,9 @@ int WeightStore::add(const std::vector<float>& values, Storage storage, Binding*
         return add_bytes(copy.data(), padded * 4, weight);
     }
     std::vector<unsigned short> halves(padded, 0);
-    for (size_t i = 0; i < values.size(); i++) halves[i] = float32_to_float16(values[i]);
+    for (size_t i = 0; i < values.size(); i++)
+        halves[i] = storage == Storage::f16 ? float32_to_float16(values[i])
+                                            : float32_to_bfloat16(values[i]);
     return add_bytes(halves.data(), padded * 2, weight);
 }
 
@@ -83,8 +85,8 @@ int WeightStore::add_words(const std::vector<uint32_t>& words, Binding* weight) 
 
 int WeightStore::add_bytes(const void* data, size_t bytes, Binding* weight) {
     if (bytes > device_.limits().maxStorageBufferRange) {
-        QUOLL_LOGW("Vulkan: a weight of %zu bytes, %s takes at most %u: the CPU runs its layer", bytes,
-                   device_.info().device_name(), device_.limits().maxStorageBufferRange);
+        QUOLL_LOGW("Vulkan: a weight of %zu bytes, %s takes at most %u: the CPU runs its layer",
+                   bytes, device_.info().device_name(), device_.limits().maxStorageBufferRange);
         return kWeightTooLarge;
     }
     const size_t alignment = device_.alignment();

@@ -1,6 +1,6 @@
 // Layers on a Vulkan device, a region of one layer each, against the scalar reference: blobs of
-// f32, f16 and bf16 on the host, of f32 and f16 on the device. Without a device the tests are
-// skipped.
+// f32, f16 and bf16 on the host, of f32, f16 and, where it has those, bf16 on the device. Without a
+// device the tests are skipped.
 #include "quoll/gpu.h"
 
 #include <string.h>

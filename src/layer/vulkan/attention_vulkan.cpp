@@ -97,7 +97,7 @@ struct AttentionCall {
     }
     static bool has_row_threads(const Recorder& r) {
         const VkPhysicalDeviceLimits& limits = r.device().limits();
-        return r.storage() == Storage::f16 &&
+        return r.storage() != Storage::f32 &&
                limits.maxComputeWorkGroupInvocations >= kRowThreads &&
                limits.maxComputeWorkGroupSize[0] >= kRowThreads;
     }

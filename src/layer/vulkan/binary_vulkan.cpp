@@ -168,7 +168,7 @@ public:
     EltwiseVulkan(const Eltwise& layer, Storage storage) : layer_(layer), storage_(storage) {}
 
     bool supports(const Shapes& in, const Shapes&) const override {
-        // Sums of more are rounded after each blob, which f16 is too coarse for.
+        // Sums of more are rounded after each blob, which 16 bits are too coarse for.
         return in.size() == 2 || (in.size() > 2 && storage_ == Storage::f32);
     }
     void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,

@@ -141,14 +141,14 @@ void VulkanRegion::write_uploads(const std::vector<Mat>& uploads, unsigned char*
         const Mat& m = uploads[i];
         const Shape shape = m.logical_shape();
         const bool narrowed = is_narrowed(shape.dtype, storage_);
-        const StorageKernels& f16 = host_kernel_set().cast->f16;
+        const StorageKernels* kernels = storage_kernels(host_kernel_set(), dtype_of(storage_));
         unsigned char* const begin = to + uploads_[i].offset;
         for_each_piece(m, shape, begin, threads,
                        [&](const unsigned char* blob, unsigned char* copy, size_t bytes) {
                            if (narrowed)
-                               f16.narrow((const float*)blob,
-                                          (uint16_t*)(begin + (copy - begin) / 2),
-                                          bytes / sizeof(float));
+                               kernels->narrow((const float*)blob,
+                                               (uint16_t*)(begin + (copy - begin) / 2),
+                                               bytes / sizeof(float));
                            else
                                memcpy(copy, blob, bytes);
                        });

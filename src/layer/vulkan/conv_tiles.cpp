@@ -46,6 +46,10 @@ const SmallTile kSmall[] = {{{32, 32, 128, 2, 2, 2, 2}, 2, 0.6},
                             {{32, 32, 64, 2, 2, 2, 2}, 4, 0.45}};
 // us: for parts to be added up at all, and for each of them.
 const double kJoin = 1.8, kPart = 0.08;
+// Of s8, whose steps take more loads and rounding: each takes longer by this factor, and groups
+// that do not run at once begin anew (us). 196 x 256 x 2304 takes 13.7 us in 9 parts, and 784 x 128
+// x 1152 9.7 in one (H100).
+const double kInt8Step = 1.5, kInt8Round = 1.7;
 
 // Of conv_tiled.comp and product.comp: groups that a processor wants, and steps that each is to
 // have at least.
@@ -56,10 +60,10 @@ const int kManyGroups = 4;
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 // us beside a dispatch by itself.
-double cost(const SmallTile& small, int tiles, int steps, int splits, int processors) {
+double cost(const SmallTile& small, int tiles, int steps, int splits, int processors, bool int8) {
     const int rounds = ceil_div(tiles * splits, small.resident * processors);
-    return rounds * ceil_div(steps, splits) * small.step +
-           (splits > 1 ? kJoin + kPart * splits : 0.);
+    return rounds * ceil_div(steps, splits) * small.step * (int8 ? kInt8Step : 1.) +
+           (int8 ? (rounds - 1) * kInt8Round : 0.) + (splits > 1 ? kJoin + kPart * splits : 0.);
 }
 
 }  // namespace
@@ -150,7 +154,8 @@ static ConvTiling expected_tiling(const GpuDevice& device, Shader shader, bool m
     for (const SmallTile& small : kSmall) {
         const int steps = ceil_div(p.depth, small.tile.depth);
         for (int splits = 1; splits <= std::min(steps, kMostSplits); splits++) {
-            const double us = cost(small, tiles(small.tile), steps, splits, processors);
+            const double us = cost(small, tiles(small.tile), steps, splits, processors,
+                                   shader == Shader::conv_matrix_int8);
             if (us < least) best = {small.tile, splits}, least = us;
         }
     }
@@ -173,18 +178,18 @@ ConvTiling choose_tiling(Recorder& r, Shader shader, bool matrix, const ConvProd
     return chosen;
 }
 
-Words tile_constants(const ConvTile& t, const MatrixUnits& units) {
+Words tile_constants(const ConvTile& t, const MatrixUnits& units, bool int8) {
     return {t.subgroups() * (int)units.subgroup,
             t.rows,
             t.columns,
-            t.depth,
+            int8 ? t.depth * 2 : t.depth,
             t.m,
             t.n,
             t.k,
             t.buffers,
             units.m,
             units.n,
-            units.k};
+            int8 ? units.int8_k : units.k};
 }
 
 void add_split(Recorder& r, const ConvTiling& tiling, uint32_t tiles, const Binding& any,

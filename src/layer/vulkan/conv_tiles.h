@@ -37,8 +37,9 @@ const std::vector<ConvTile>& conv_tiles(bool matrix);
 // Of the next dispatch of the recorder: as it was tuned, else by expected cost. shader: what makes
 // the product, among those that share tiles.
 ConvTiling choose_tiling(Recorder& r, Shader shader, bool matrix, const ConvProduct& product);
-// The specialisation constants of common/matrix.glsl, 5 and the following.
-Words tile_constants(const ConvTile& tile, const MatrixUnits& units);
+// The specialisation constants of common/matrix.glsl, 5 and the following. int8: of twice the
+// depth, in as many bytes.
+Words tile_constants(const ConvTile& tile, const MatrixUnits& units, bool int8 = false);
 // Adds the bindings of common/split.glsl, for `tiles`; `any`: where there are none, one that is
 // constant or that the dispatch writes, as a shader that divides nothing may still write it.
 void add_split(Recorder& r, const ConvTiling& tiling, uint32_t tiles, const Binding& any,

@@ -106,7 +106,10 @@ public:
         if (form_ == Form::kTiled) values = tiled_weights(values);
         if (form_ == Form::kMatrix) values = matrix_weights(values);
         if (form_ == Form::kDepthwise) values = depthwise_weights(values);
-        QUOLL_RETURN_IF_ERROR(context.weights.add(values, context.storage, &weight_));
+        as_bytes_ = int8_ && form_ == Form::kMatrix && context.device.features().matrix.int8_k;
+        QUOLL_RETURN_IF_ERROR(as_bytes_
+                                  ? context.weights.add_words(words_of_bytes(values), &weight_)
+                                  : context.weights.add(values, context.storage, &weight_));
         if (!layer_.bias_term || int8_) return kOk;
         return context.weights.add(values_of(layer_.bias_data), Storage::f32, &bias_);
     }
@@ -229,7 +232,7 @@ private:
         const uint32_t x = (uint32_t)((pixels + t.rows - 1) / t.rows);
         const uint32_t y = (uint32_t)((outputs() + t.columns - 1) / t.columns);
         words[3] = num_input_, words[kLastScalar] = in.first + (uint32_t)in.shape.total() - 1;
-        words[5] = in.first, words[13] = units, words[kNarrowed] = r.storage() == Storage::f16;
+        words[5] = in.first, words[13] = units, words[kNarrowed] = r.storage() != Storage::f32;
         words.back() = tiling.splits;
         bindings[1] = planar_weight_;
         add_split(r, tiling, x * y, planar_weight_, &bindings);
@@ -337,9 +340,13 @@ private:
         const bool matrix = form_ == Form::kMatrix;
         const GpuFeatures& features = r.device().features();
         const int pixels = (int)words[9].bits, steps = (int)words[13].bits;
+        const Shader shader = as_bytes_ ? Shader::conv_matrix_int8
+                              : matrix  ? Shader::conv_matrix
+                                        : Shader::conv_tiled;
+        // Two bytes take the room of a half.
+        const int depth = as_bytes_ ? steps * 2 : steps * 4;
         const ConvTiling tiling =
-            choose_tiling(r, matrix ? Shader::conv_matrix : Shader::conv_tiled, matrix,
-                          {pixels, outputs(), steps * 4, layer_.group});
+            choose_tiling(r, shader, matrix, {pixels, outputs(), depth, layer_.group});
         const ConvTile& t = tiling.tile;
         const uint32_t x = (uint32_t)((pixels + t.rows - 1) / t.rows);
         const uint32_t y = (uint32_t)((outputs() + t.columns - 1) / t.columns);
@@ -351,7 +358,7 @@ private:
             const bool wide =
                 words[3].bits % 2 == 0 && words[4].bits % 2 == 0 && words[5].bits % 2 == 0;
             constants.push_back(wide);
-            const Words shape = tile_constants(t, features.matrix);
+            const Words shape = tile_constants(t, features.matrix, as_bytes_);
             constants.insert(constants.end(), shape.begin(), shape.end());
         } else {
             constants.push_back(t.m), constants.push_back(t.n);
@@ -360,8 +367,8 @@ private:
         constants.resize(17, 0);
         constants.insert(constants.end(), {flat, false, tiling.splits > 1});
         add_int8(bits, &constants);
-        r.dispatch(matrix ? Shader::conv_matrix : Shader::conv_tiled, constants, bindings, words, x,
-                   y, (uint32_t)(layer_.group * tiling.splits));
+        r.dispatch(shader, constants, bindings, words, x, y,
+                   (uint32_t)(layer_.group * tiling.splits));
     }
 
     // Whether conv_window.comp makes it.
@@ -457,6 +464,14 @@ private:
         return to;
     }
 
+    // Whole numbers as s8, four a word.
+    static std::vector<uint32_t> words_of_bytes(const std::vector<float>& values) {
+        std::vector<uint32_t> words((values.size() + 3) / 4, 0u);
+        for (size_t i = 0; i < values.size(); i++)
+            words[i / 4] |= ((uint32_t)(int)values[i] & 255) << i % 4 * 8;
+        return words;
+    }
+
     // [tap][channel vec4s]
     std::vector<float> depthwise_weights(const std::vector<float>& from) const {
         const int taps = layer_.maxk(), width = (int)round4(layer_.num_output);
@@ -503,6 +518,7 @@ private:
     const Convolution& layer_;
     const Activation f_;
     const bool int8_;
+    bool as_bytes_ = false;    // multiplied as s8
     float input_scale_ = 1.f;  // with int8_
     int num_input_;
     Form form_ = Form::kDirect;

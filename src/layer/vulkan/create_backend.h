@@ -9,8 +9,7 @@
 namespace quoll {
 
 // For device `index` of quoll/gpu.h; null, after a message, if there is none or the library was
-// built without Vulkan. opt.use_fp16_storage: blobs and weights are kept as f16 where the device
-// can.
+// built without Vulkan. opt: what blobs and weights are kept as, as VulkanBackend::create has it.
 std::shared_ptr<Backend> create_vulkan_backend(int index, const Option& opt);
 
 }  // namespace quoll

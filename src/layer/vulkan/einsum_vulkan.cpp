@@ -224,8 +224,8 @@ private:
 int make_einsum_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made) {
     const Einsum* einsum = as<Einsum>(&layer);
     if (!einsum) return kOk;
-    // What lies between two products would be rounded to f16.
-    if (context.storage == Storage::f16 && einsum->operand_count() > 2) return kOk;
+    // What lies between two products would be rounded.
+    if (context.storage != Storage::f32 && einsum->operand_count() > 2) return kOk;
     std::unique_ptr<EinsumVulkan> form(new EinsumVulkan(*einsum));
     if (form->has_form()) *made = std::move(form);
     return kOk;

@@ -188,8 +188,10 @@ int make_product_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerP
     if (matmul) made->reset(new MatMulVulkan(*matmul));
     const Gemm* gemm = as<Gemm>(&layer);
     if (!gemm || BlockQuant(gemm->quantize_term)) return kOk;
-    // f16 has no room for int8 values with scales of two factors.
-    if (gemm->quantize_term && context.storage == Storage::f16 && !gemm->constantB) return kOk;
+    // f16 has no room for int8 values with scales of two factors, bf16 for any with a scale.
+    const bool scaled =
+        context.storage == Storage::bf16 || (context.storage == Storage::f16 && !gemm->constantB);
+    if (gemm->quantize_term && scaled) return kOk;
     std::unique_ptr<GemmVulkan> form(new GemmVulkan(*gemm));
     QUOLL_RETURN_IF_ERROR(form->load(context));
     *made = std::move(form);

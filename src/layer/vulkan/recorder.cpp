@@ -147,7 +147,7 @@ size_t Recorder::stage(Value* value, DType host) {
 }
 
 bool Recorder::can_stage(DType host) const {
-    const bool stored = host == DType::f32 || (host == DType::f16 && storage_ == Storage::f16);
+    const bool stored = host == DType::f32 || host == dtype_of(storage_);
     return stored && device_.is_local(MemoryUse::kUpload);
 }
 
@@ -164,7 +164,8 @@ void Recorder::upload_from(size_t offset, const Value& to, DType host) {
     const Rows rows = rows_of(to);
     const uint32_t count = rows.count * rows.vectors();
     dispatch_linear(
-        Shader::upload, {host_type(host), (int)to.layout}, {from, write(to)},
+        Shader::upload, {host_type(host), (int)to.layout, host_type(dtype_of(storage_))},
+        {from, write(to)},
         {count, rows.vectors(), rows.length, plane(to.shape), rows.pitch / 4, to.first / 4, 0},
         count);
     if (is_narrowed(host, storage_)) set_narrowed(6);

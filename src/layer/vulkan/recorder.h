@@ -23,12 +23,20 @@ typedef std::vector<Word> Words;
 
 // Whether products may be made on matrix units.
 inline bool can_use_matrices(const GpuDevice& device, Storage storage, bool use) {
-    return use && storage == Storage::f16 && device.features().matrix.m;
+    const MatrixUnits& units = device.features().matrix;
+    return use && (storage == Storage::bf16 ? units.bfloat16 : storage == Storage::f16 && units.m);
 }
 
-// Whether the host makes f16 of what it uploads: half the bytes to copy, and rounded alike.
+// What floats are stored as.
+inline DType dtype_of(Storage storage) {
+    return storage == Storage::f16    ? DType::f16
+           : storage == Storage::bf16 ? DType::bf16
+                                      : DType::f32;
+}
+
+// Whether the host rounds what it uploads to 16 bits: half the bytes to copy, and rounded alike.
 inline bool is_narrowed(DType host, Storage storage) {
-    return host == DType::f32 && storage == Storage::f16;
+    return host == DType::f32 && storage != Storage::f32;
 }
 
 class Recorder {

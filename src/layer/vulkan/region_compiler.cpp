@@ -301,8 +301,8 @@ bool RegionCompiler::stores_for_host(int index) const {
     const RegionStep& step = region_.steps[index];
     const int value = step.outputs[0];
     const RegionValue& v = region_.values[value];
-    const bool stored = v.shape.dtype == DType::f32 ||
-                        (v.shape.dtype == DType::f16 && recorder_.storage() == Storage::f16);
+    const bool stored =
+        v.shape.dtype == DType::f32 || v.shape.dtype == dtype_of(recorder_.storage());
     if (!v.is_downloaded || !stored || v.shape.total() > kMostForHost || again_) return false;
     if (step.outputs.size() != 1 || layouts_[value] != Layout::kPlanar) return false;
     if (fusions_->role_of(index) != StepFusion::kNone || places_[value].value >= 0) return false;
@@ -319,7 +319,7 @@ int RegionCompiler::record_for_host(int index, const Values& in) {
     const Binding to = recorder_.download_binding(shape, shape.dtype);
     Fused fused;
     fused.host = &to;
-    fused.host_floats = shape.dtype == DType::f32 && recorder_.storage() == Storage::f16;
+    fused.host_floats = shape.dtype == DType::f32 && recorder_.storage() != Storage::f32;
     downloads_[output] = to.offset;
     Value out;
     out.shape = device_shape(region_.values[output]);
@@ -421,7 +421,7 @@ std::vector<size_t> RegionCompiler::offsets(const std::map<int, size_t>& of, boo
 // In the application's device memory, in the type that the device stores floats as.
 bool RegionCompiler::stays_alike(int value) const {
     const RegionValue& v = region_.values[value];
-    const DType stored = recorder_.storage() == Storage::f16 ? DType::f16 : DType::f32;
+    const DType stored = dtype_of(recorder_.storage());
     return v.stays && v.shape.dtype == stored && v.shape.n == 1 && v.shape.dims == 3 &&
            layouts_[value] == Layout::kPlanar;
 }

@@ -86,7 +86,10 @@ private:
 class ArgMaxVulkan : public VulkanLayer {
 public:
     ArgMaxVulkan(const ArgMax& layer, Storage storage)
-        : layer_(layer), longest_(storage == Storage::f16 ? kMostExactF16 : kLongestLine) {}
+        : layer_(layer),
+          longest_(storage == Storage::f16    ? kMostExactF16
+                   : storage == Storage::bf16 ? kMostExactBf16
+                                              : kLongestLine) {}
 
     bool supports(const Shapes& in, const Shapes&) const override {
         return in[0].total() / in[0].n <= (size_t)longest_;
@@ -105,7 +108,8 @@ public:
     }
 
 private:
-    static const int kMostExactF16 = 2048;  // indexes below are f16 numbers
+    // Indexes below are numbers of the type.
+    static const int kMostExactF16 = 2048, kMostExactBf16 = 256;
     const ArgMax& layer_;
     const int longest_;
 };

@@ -31,7 +31,7 @@ struct ScatterCall {
 class ScatterVulkan : public VulkanLayer {
 public:
     ScatterVulkan(const int& reduction, Storage storage)
-        : reduction_(reduction), rounds_(storage == Storage::f16) {}
+        : reduction_(reduction), rounds_(storage != Storage::f32) {}
     bool takes_integers() const override { return true; }
     bool supports(const Shapes& in, const Shapes& out) const override {
         if (!items_fit(in, out[0].n)) return false;

@@ -38,6 +38,8 @@ std::unique_ptr<VulkanBackend> VulkanBackend::create(int device_index, const Opt
     if (opt.use_fp16_storage && device->features().storage16) storage = Storage::f16;
     if (opt.use_fp16_storage && storage == Storage::f32)
         QUOLL_LOGI("Vulkan: %s has no 16-bit storage, blobs are f32", device->info().device_name());
+    if (opt.use_bf16_storage && !opt.use_fp16_storage && device->features().matrix.bfloat16)
+        storage = Storage::bf16;
     return std::unique_ptr<VulkanBackend>(new VulkanBackend(device, storage));
 }
 

@@ -14,8 +14,9 @@ class VulkanRegion;
 
 class VulkanBackend : public Backend {
 public:
-    // opt.use_fp16_storage: blobs and weights are kept as f16 where the device can. Null, after a
-    // message, if the device cannot be opened.
+    // opt.use_fp16_storage: blobs and weights are kept as f16 where the device can, and with
+    // use_bf16_storage as bf16 where it multiplies matrices of it. Null, after a message, if the
+    // device cannot be opened.
     static std::unique_ptr<VulkanBackend> create(int device_index, const Option& opt);
     ~VulkanBackend() override;
 

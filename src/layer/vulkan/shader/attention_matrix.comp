@@ -9,6 +9,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
+#include "pairs.glsl"
 #include "math.glsl"
 
 layout(constant_id = 0) const bool kMask = false;
@@ -158,8 +159,8 @@ void main() {
             vec2 w = vec2(0.0);
             if (!nothing) w = vec2(exact_exp(score[2 * i] - now), exact_exp(score[2 * i + 1] - now));
             // By bits, as compilers may take what was packed and unpacked for what it was.
-            const vec2 high = uintBitsToFloat(floatBitsToUint(w) & 0xffffe000u);
-            packed[i] = packHalf2x16(high), rest[i] = packHalf2x16(w - high);
+            const vec2 high = uintBitsToFloat(floatBitsToUint(w) & stored_bits());
+            packed[i] = packed2(high), rest[i] = packed2(w - high);
             sum += w.x + w.y;
         }
         if (works) {

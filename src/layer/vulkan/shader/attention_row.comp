@@ -16,9 +16,9 @@ READS(0, Queries, q);
 READS(3, Masks, masks);
 WRITES(4, Output, y);
 #ifdef STEP
-layout(set = 0, binding = 1) buffer Keys { STORED4 k[]; };
-layout(set = 0, binding = 1) buffer KeyScalars { STORED k_scalars[]; };  // the same
-layout(set = 0, binding = 2) buffer Values { STORED4 v[]; };
+layout(set = 0, binding = 1) buffer Keys { VECTOR k[]; };
+layout(set = 0, binding = 1) buffer KeyScalars { SCALAR k_scalars[]; };  // the same
+layout(set = 0, binding = 2) buffer Values { VECTOR v[]; };
 READS(5, NewKeys, new_keys);
 READS4(6, NewValues, new_values);
 READS(7, Cosines, cosines);

@@ -9,6 +9,7 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_control_flow_attributes : require
+#include "pairs.glsl"
 
 layout(constant_id = 0) const uint kSize = 64;  // values of a query and a key, a multiple of 16
 layout(constant_id = 1) const uint kOut = 64;   // of a value, likewise
@@ -78,7 +79,7 @@ void keep_values(int first) {
     }
     for (uint i = gl_LocalInvocationID.x; i < kKeys * 2; i += kThreads)
         value_rows[i / 2 * kPitchV + kOut8 + i % 2] =
-            uvec4(first + int(i / 2) < keys ? 0x3c003c00u : 0u);
+            uvec4(first + int(i / 2) < keys ? packed2(vec2(1.0)) : 0u);
 }
 
 Left rows[kSize / kEdge];  // of queries
@@ -147,7 +148,7 @@ void main() {
             load_keys(first + int(kKeys), from_k);
             load_values(first + int(kKeys), from_v);
         }
-        // As f16 of their first 11 bits and f16 of what these leave.
+        // As their first bits, 11 of f16 and 8 of bf16, and what these leave.
         Sums rests[kTiles];
         subgroupBarrier();
         [[unroll]] for (uint tile = 0; tile < kTiles; tile++) {
@@ -155,7 +156,7 @@ void main() {
             [[unroll]] for (int i = 0; i < w.length(); i++) {
                 const float weight = exp2((w[i] * scale - most[i]) * 1.44269504);
                 // By bits, as compilers may take what was packed and unpacked for what it was.
-                w[i] = uintBitsToFloat(floatBitsToUint(weight) & 0xffffe000u);
+                w[i] = uintBitsToFloat(floatBitsToUint(weight) & stored_bits());
                 rests[tile][i] = weight - w[i];
             }
             coopMatStore(Halves(w), areas, area + tile * 2, kPitch,
@@ -189,7 +190,7 @@ void main() {
     [[unroll]] for (uint j = 0; j < kOut / kEdge; j++) {
         Sums mean = made[j];
         [[unroll]] for (int i = 0; i < mean.length(); i++)
-            mean[i] = all[i] == 0.0 ? 0.0 : mean[i] / all[i];
+            mean[i] = all[i] == 0.0 ? 0.0 : rounded(mean[i] / all[i]);
         coopMatStore(Halves(mean), areas, area + j * 2, kPitch, gl_CooperativeMatrixLayoutRowMajor);
     }
     subgroupBarrier();

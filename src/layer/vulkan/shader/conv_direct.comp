@@ -65,7 +65,7 @@ float value_at(int position[3], int origin) {
         from += position[axis] * in_.steps[axis];
     }
     const float v = float(x[from]);
-    return (kInt8 & 2) != 0 ? float(rounded_to_int8(v * bias[0])) : v;
+    return (kInt8 & 2) != 0 ? whole_int8(v * bias[0]) : v;
 }
 
 void main() {
@@ -103,7 +103,7 @@ void main() {
     sum = activated(sum, kActivation, a, b);
     if ((kInt8 & 4) != 0) {
         sum *= bias[factors + 12];
-        sum = float((kInt8 & 8) == 0 ? rounded_to_int8(sum) : affine_int8(sum, int(bias[1])));
+        sum = (kInt8 & 8) == 0 ? whole_int8(sum) : float(affine_int8(sum, int(bias[1])));
     }
     y[to] = STORED(sum);
 }

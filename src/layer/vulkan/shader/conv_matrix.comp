@@ -1,4 +1,5 @@
-// Convolution as a product on matrix units (VK_KHR_cooperative_matrix): f16 factors, f32 sums. Rows of
+// Convolution as a product on matrix units (VK_KHR_cooperative_matrix): f16 factors, f32 sums, or with
+// INT8, of which x has whole numbers unless they are rounded here, s8 factors and s32 sums. Rows of
 // the product are pixels of y, columns its channels; the depth goes through the channels of each tap.
 // weight: [group][columns][depth, a multiple of 64]. PLANAR: of planar inputs (common/planar.glsl).
 #version 450
@@ -7,8 +8,12 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#ifdef INT8
+#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
+#endif
 #extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
+#include "pairs.glsl"
 #include "math.glsl"
 #include "activation.glsl"
 #include "conv.glsl"
@@ -42,19 +47,34 @@ Cursor cursor;
 // Groups of channels of a tap.
 int tap_groups() { return kWide ? x_c / 2 : x_c; }
 
-uint multiplied(uint a, uint b) { return packHalf2x16(unpackHalf2x16(a) * unpackHalf2x16(b)); }
+#ifdef INT8
+// Whole numbers: what is added leaves them in the lowest bits.
+uint bytes_of(uvec2 four) {
+    const vec4 v = arrived(vec4(unpacked2(four.x), unpacked2(four.y)));
+    precise const vec4 above = v + 12582912.0;
+    const uvec4 b = floatBitsToUint(above) & 255u;
+    return b.x | b.y << 8 | b.z << 16 | b.w << 24;
+}
+uvec4 arrived_a(uint i) {
+    const uvec4 low = next_a[i * kGroups], high = next_a[i * kGroups + 1];
+    return uvec4(bytes_of(low.xy), bytes_of(low.zw), bytes_of(high.xy), bytes_of(high.zw));
+}
+#else
+uint multiplied(uint a, uint b) { return packed2(unpacked2(a) * unpacked2(b)); }
 
 uint rounded2(uint two) {
-    return packHalf2x16(arrived(vec4(unpackHalf2x16(two), 0.0, 0.0)).xy);
+    return packed2(arrived(vec4(unpacked2(two), 0.0, 0.0)).xy);
 }
 
-uvec4 arrived_a(uvec4 v, uint i) {
+uvec4 arrived_a(uint i) {
+    const uvec4 v = next_a[i];
     if (kRounds) return uvec4(rounded2(v.x), rounded2(v.y), rounded2(v.z), rounded2(v.w));
     if (kGate == 0) return v;
     const uvec4 f = factors[kGate == 2 ? i : 0];
     return uvec4(multiplied(v.x, f.x), multiplied(v.y, f.y), multiplied(v.z, f.z),
                  multiplied(v.w, f.w));
 }
+#endif
 
 uvec4 gate_at(Cursor at, int first, int groups) {
     if (kWide) return is_before_end(at, groups) ? gate8[first / 2 + at.c] : uvec4(0);
@@ -66,17 +86,17 @@ uvec4 gate_at(Cursor at, int first, int groups) {
 
 uvec2 load4(Row row, Cursor at, int group) {
     if (!is_before_end(at, x_c)) return uvec2(0);
-    if (!is_inside(row, at)) return uvec2(packHalf2x16(vec2(pad_value)));
+    if (!is_inside(row, at)) return uvec2(packed2(vec2(pad_value)));
     return x4[row.first + offset_of(at) + group * x_c + at.c];
 }
 #endif
 
-// Groups of 8 of a column of weights.
-int weight_groups() { return (steps * 4 + 63) / 64 * 8; }
+// 16 bytes of a column of weights.
+int weight_groups() { return (steps * 4 + 63) / 64 * 64 / int(kEach); }
 
-void load_step(int k8) {
+void load_step(int k16) {
 #ifdef PLANAR
-    const Group low = group_at(2 * k8), high = group_at(2 * k8 + 1);
+    const Group low = group_at(2 * k16), high = group_at(2 * k16 + 1);
     [[unroll]] for (uint i = 0; i < kLoadsA; i++)
         next_a[i] = kRowGroups % 2 == 0
                         ? halves8(rows[i], low)
@@ -84,30 +104,35 @@ void load_step(int k8) {
 #else
     const int group = matrix_group();
     const int groups = tap_groups();
-    const bool there = is_before_end(cursor, groups);
     if (kGate == 1) factors[0] = gate_at(cursor, 0, groups);
     if (kGate == 2)
         [[unroll]] for (uint i = 0; i < kLoadsA; i++)
             factors[kGate == 2 ? i : 0] = gate_at(cursor, gates[i], groups);
-    if (kWide) {
-        const int from = (offset_of(cursor) + group * x_c) / 2 + cursor.c;
-        const uint padding = there ? packHalf2x16(vec2(pad_value)) : 0;
-        [[unroll]] for (uint i = 0; i < kLoadsA; i++) {
-            next_a[i] = uvec4(padding);
-            if (there && is_inside(rows[i], cursor)) next_a[i] = x8[rows[i].first / 2 + from];
+    [[unroll]] for (uint g = 0; g < kGroups; g++) {
+        const int step = g + 1 < kGroups ? 1 : int((kAcross - 1) * kGroups + 1);
+        if (kWide) {
+            const bool there = is_before_end(cursor, groups);
+            const int from = (offset_of(cursor) + group * x_c) / 2 + cursor.c;
+            const uint padding = there ? packed2(vec2(pad_value)) : 0;
+            [[unroll]] for (uint i = 0; i < kLoadsA; i++) {
+                const bool inside = there && is_inside(rows[i], cursor);
+                next_a[i * kGroups + g] = uvec4(padding);
+                if (inside) next_a[i * kGroups + g] = x8[rows[i].first / 2 + from];
+            }
+            advance(cursor, step, groups);
+        } else {
+            Cursor second = cursor;
+            advance(second, 1, groups);
+            [[unroll]] for (uint i = 0; i < kLoadsA; i++)
+                next_a[i * kGroups + g] =
+                    uvec4(load4(rows[i], cursor, group), load4(rows[i], second, group));
+            advance(cursor, 2 * step, groups);
         }
-        advance(cursor, int(kAcross), groups);
-    } else {
-        Cursor second = cursor;
-        advance(second, 1, groups);
-        [[unroll]] for (uint i = 0; i < kLoadsA; i++)
-            next_a[i] = uvec4(load4(rows[i], cursor, group), load4(rows[i], second, group));
-        advance(cursor, int(2 * kAcross), groups);
     }
 #endif
-    const bool weights = kTileK <= 64 || k8 < weight_groups();
+    const bool weights = kTileK <= 64 || k16 < weight_groups();
     [[unroll]] for (uint i = 0; i < kLoadsB; i++)
-        next_b[i] = weights ? weight8[columns[i] + k8] : uvec4(0);
+        next_b[i] = weights ? weight8[columns[i] + k16] : uvec4(0);
 }
 
 void store_part(uint part) {
@@ -120,13 +145,13 @@ void store_part(uint part) {
             const int pixel = m0 + int(made_row(part, i)), c = first_c + int(i % (kTileN / 4));
             if (i >= kSize || pixel >= y_pixels || c >= vectors) continue;
             const int all_c = group * vectors + c;
-            store_output(pixel, c, all_c, biased(made[e], all_c));
+            store_output(pixel, c, all_c, biased(vec4(made[e]), all_c));
         }
     }
 }
 
 void main() {
-    const uint down = first_down();
+    const uint thread = gl_LocalInvocationID.x, down = first_down();
     const int m0 = int(gl_WorkGroupID.x * kTileM), n0 = int(gl_WorkGroupID.y * kTileN);
     const int group = matrix_group(), groups = weight_groups();
 #ifdef PLANAR
@@ -142,8 +167,8 @@ void main() {
     [[unroll]] for (uint i = 0; i < kLoadsB; i++)
         columns[i] = (group * channels + min(n0 + int(down + i * kDown), channels - 1)) * groups;
 #ifndef PLANAR
-    const int first = split_range((groups + int(kAcross) - 1) / int(kAcross)).x * int(kAcross) +
-                      int(gl_LocalInvocationID.x % kAcross);
+    const int step = split_range((groups + int(kAcross) - 1) / int(kAcross)).x;
+    const int first = (step * int(kAcross) + int(thread % kAcross)) * int(kGroups);
     cursor = cursor_at(kWide ? first : 2 * first, tap_groups());
 #endif
     if (!make_tile(groups)) return;

@@ -5,6 +5,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
+#include "pairs.glsl"
 #include "math.glsl"
 #include "activation.glsl"
 #include "conv.glsl"

@@ -10,6 +10,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
+#include "pairs.glsl"
 #include "math.glsl"
 #include "activation.glsl"
 #include "conv.glsl"
@@ -55,7 +56,7 @@ void load_weights(int first) {
 void load_halo(int item, int oy, int ox, int chunk) {
     const int down = int(gl_LocalInvocationID.x / kGroups);
     const int across = int(gl_LocalInvocationID.x % kGroups);
-    const uvec4 padding = uvec4(packHalf2x16(vec2(pad_value)));
+    const uvec4 padding = uvec4(packed2(vec2(pad_value)));
     uvec4 loaded[kLoadsA];
     [[unroll]] for (uint i = 0; i < kLoadsA; i++) {
         const int at = down + int(i * kDown);

@@ -34,27 +34,26 @@ shared vec4 parts[kThreads];
 
 vec4 arrived(vec4 v) {
     if ((kInt8 & 2) == 0) return v;
-    v *= bias[0];
-    return vec4(rounded_to_int8(v.x), rounded_to_int8(v.y), rounded_to_int8(v.z),
-                rounded_to_int8(v.w));
+    return rounded4(v * bias[0]);
 }
 
 #ifdef STORAGE_F16
+#include "pairs.glsl"
 // The same, 16 bytes at a time.
 layout(set = 0, binding = 0) readonly buffer Input8 { uvec4 x8[]; };
 layout(set = 0, binding = 1) readonly buffer Weight8 { uvec4 weight8[]; };
 
-float dot2(uint a, uint b) { return dot(unpackHalf2x16(a), unpackHalf2x16(b)); }
+float dot2(uint a, uint b) { return dot(unpacked2(a), unpacked2(b)); }
 float dot8(uvec4 a, uvec4 b) {
     return (dot2(a.x, b.x) + dot2(a.y, b.y)) + (dot2(a.z, b.z) + dot2(a.w, b.w));
 }
 
 uvec4 arrived8(uvec4 v) {
     if ((kInt8 & 2) == 0) return v;
-    const vec4 low = arrived(vec4(unpackHalf2x16(v.x), unpackHalf2x16(v.y)));
-    const vec4 high = arrived(vec4(unpackHalf2x16(v.z), unpackHalf2x16(v.w)));
-    return uvec4(packHalf2x16(low.xy), packHalf2x16(low.zw), packHalf2x16(high.xy),
-                 packHalf2x16(high.zw));
+    const vec4 low = arrived(vec4(unpacked2(v.x), unpacked2(v.y)));
+    const vec4 high = arrived(vec4(unpacked2(v.z), unpacked2(v.w)));
+    return uvec4(packed2(low.xy), packed2(low.zw), packed2(high.xy),
+                 packed2(high.zw));
 }
 
 vec4 wide_sums(int thread, int row, ivec4 outputs4) {

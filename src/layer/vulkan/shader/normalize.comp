@@ -115,7 +115,7 @@ void main() {
     for (uint i = first_in_line(); i < length; i += step_in_line()) {
         const uvec3 at = origin + value_step(i);
         float v = (float(x[at.x]) - mean) * scale;
-        if (kType == 7) v = float(rounded_to_int8(v)) / scale;
+        if (kType == 7) v = whole_int8(v) / scale;
         y[at.y] = STORED(affine(v, at.z));
     }
 }

@@ -8,6 +8,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
+#include "pairs.glsl"
 #include "math.glsl"
 #include "activation.glsl"
 
@@ -53,7 +54,7 @@ int origin(Matrix m) {
     return m.first + z / matrices_d * m.c + z % matrices_d * m.d;
 }
 
-uint pack(vec2 v) { return packHalf2x16(v); }
+uint pack(vec2 v) { return packed2(v); }
 
 // Eight values along the depth from index k on; `step`: from one to the next.
 #define LOAD8(name, name4, whole, from, step)                                                  \
@@ -84,7 +85,7 @@ void load_step(int k8) {
     [[unroll]] for (uint i = 0; i < kLoadsB; i++) next_b[i] = right8(rights[i], 8 * k8);
 }
 
-uvec4 arrived_a(uvec4 v, uint) { return v; }
+uvec4 arrived_a(uint i) { return next_a[i]; }
 
 // Four values of a row; to, added: where the row begins in y and in C.
 void store4(vec4 v, int to, int added, int column) {

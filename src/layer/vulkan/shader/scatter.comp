@@ -11,7 +11,7 @@
 #define VALUE int
 #define NUMBER int
 #else
-#define VALUE STORED
+#define VALUE SCALAR
 #define NUMBER float
 #endif
 layout(constant_id = 0) const int kReduction = 0;  // ScatterReduction

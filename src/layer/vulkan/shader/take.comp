@@ -8,7 +8,7 @@
 #ifdef INTS
 #define VALUE int
 #else
-#define VALUE STORED
+#define VALUE SCALAR
 #endif
 layout(set = 0, binding = 0) readonly buffer Input { VALUE x[]; };
 layout(set = 0, binding = 1) readonly buffer Indexes { int indexes[]; };

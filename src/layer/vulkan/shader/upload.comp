@@ -6,18 +6,19 @@
 
 layout(constant_id = 0) const int kHost = 0;    // f32, f16, bf16
 layout(constant_id = 1) const int kLayout = 0;  // planar, channels last
+layout(constant_id = 2) const int kStored = 0;  // as kHost
 layout(set = 0, binding = 0) readonly buffer Host { uint words[]; };
 WRITES4(1, Output, y);
 // plane: values of a channel.
 layout(push_constant) uniform Push {
     uint count, row_vectors, row_length, plane, pitch, first;
-    uint narrowed;  // the host has made f16 of f32
+    uint narrowed;  // the host has made 16 bits of f32, as they are stored
 };
 
 float host_value(uint i) {
     if (kHost == 0 && narrowed == 0u) return uintBitsToFloat(words[i]);
     const uint half_word = words[i >> 1] >> ((i & 1u) * 16u);
-    if (kHost != 2) return unpackHalf2x16(half_word).x;
+    if ((kHost == 0 ? kStored : kHost) != 2) return unpackHalf2x16(half_word).x;
     return uintBitsToFloat(half_word << 16);
 }
 

@@ -7,7 +7,7 @@
 #ifdef INTS
 #define VALUE int
 #else
-#define VALUE STORED
+#define VALUE SCALAR
 #endif
 layout(set = 0, binding = 0) readonly buffer Condition { int condition[]; };
 layout(set = 0, binding = 1) readonly buffer Left { VALUE left[]; };

@@ -30,10 +30,6 @@ layout(push_constant) uniform Push {
     int splits;  // groups that share a tile (split.glsl)
 };
 
-vec4 rounded4(vec4 v) {
-    return vec4(rounded_to_int8(v.x), rounded_to_int8(v.y), rounded_to_int8(v.z),
-                rounded_to_int8(v.w));
-}
 // An input as it is multiplied.
 vec4 arrived(vec4 v) { return kRounds ? rounded4(v * bias[0].x) : v; }
 

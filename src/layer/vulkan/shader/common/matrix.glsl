@@ -1,5 +1,19 @@
-// Tiles of products on matrix units: f16 factors in shared memory, sums in f32. The shader defines
-// load_step(); includes split.glsl before.
+// Tiles of products on matrix units: f16 factors in shared memory, sums in f32, or with INT8 s8
+// factors and s32 sums. The shader defines load_step(); includes split.glsl before.
+// kEach: factors in 16 bytes.
+#ifdef INT8
+const uint kEach = 16;
+#define FACTOR int8_t
+#define SUM int
+#define SUM4_OF(words) ivec4(words)
+#else
+const uint kEach = 8;
+#define FACTOR float16_t
+#define SUM float
+#define SUM4_OF(words) uintBitsToFloat(words)
+#endif
+// Groups of 8 scalars, as which inputs are loaded, that make them.
+const uint kGroups = kEach / 8;
 layout(constant_id = 5) const uint kThreads = 128;
 layout(constant_id = 6) const uint kTileM = 64;
 layout(constant_id = 7) const uint kTileN = 64;
@@ -17,7 +31,7 @@ layout(local_size_x_id = 5) in;
 const uint kTilesM = kTileM / kSubgroupsM / kM, kTilesN = kTileN / kSubgroupsN / kN;
 const uint kPartK = kTileK / kSubgroupsK;
 // Rows in shared memory are 16 bytes longer than a tile's, so that they begin in different banks.
-const uint kPitch = kTileK / 8 + 1, kPitchC = kTileN / 4 + 1;
+const uint kPitch = kTileK / kEach + 1, kPitchC = kTileN / 4 + 1;
 const uint kSizeA = kTileM * kPitch, kSizeB = kTileN * kPitch, kSizeC = kTileM * kPitchC;
 const uint kSizeTiles = kBuffers * (kSizeA + kSizeB);
 // Of a large tile the sums go through shared memory in parts, each with as many of the rows of every
@@ -28,42 +42,42 @@ const uint kParts = kSizeAll <= 3072 ? 1 : kTilesM % 2 == 0 && kSizeAll <= 6144 
 const uint kSizeSums = kSizeAll / kParts;
 shared uvec4 memory[kSizeTiles > kSizeSums ? kSizeTiles : kSizeSums];
 
-// Groups of 8 that an invocation loads of each tile, all of one position along the depth: rows and
+// 16 bytes that an invocation loads of each tile, all of one position along the depth: rows and
 // columns first_down(), + kDown, ...
-const uint kLoadsA = (kTileM * kTileK / 8 + kThreads - 1) / kThreads;
-const uint kLoadsB = (kTileN * kTileK / 8 + kThreads - 1) / kThreads;
-const uint kAcross = kTileK / 8, kDown = kThreads / kAcross;
-uvec4 next_a[kLoadsA], next_b[kLoadsB];
+const uint kLoadsA = (kTileM * kTileK / kEach + kThreads - 1) / kThreads;
+const uint kLoadsB = (kTileN * kTileK / kEach + kThreads - 1) / kThreads;
+const uint kAcross = kTileK / kEach, kDown = kThreads / kAcross;
+uvec4 next_a[kLoadsA * kGroups], next_b[kLoadsB];
 uint first_down() { return gl_LocalInvocationID.x / kAcross; }
 
-coopmat<float, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator> sums[kTilesM * kTilesN];
+coopmat<SUM, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator> sums[kTilesM * kTilesN];
 
 // Of an invocation: vec4s i * kThreads + its number of a part of the tile, row by row. A few of them
 // at a time, as what is made of them would be a long program else.
 const uint kSize = kTileM * kTileN / 4 / kParts, kMade = (kSize + kThreads - 1) / kThreads;
 const uint kFew = kMade > 4 ? 4 : kMade;
-vec4 made[kFew];
+SUM4 made[kFew];
 // The tile's row that has vec4 i of a part.
 uint made_row(uint part, uint i) {
     const uint row = i / (kTileN / 4), each = kTileM / kSubgroupsM / kParts;
     return kParts == 1 ? row : row / each * (kTileM / kSubgroupsM) + part * each + row % each;
 }
 
-// Fills next_a and next_b for a step, from group k8 of the depth on; steps come in order.
-void load_step(int k8);
-// What goes to shared memory for next_a[i], v: where loads are not to be waited for.
-uvec4 arrived_a(uvec4 v, uint i);
+// Fills next_a and next_b for a step, from 16 bytes k16 of the depth on; steps come in order.
+void load_step(int k16);
+// What goes to shared memory for next_a from i * kGroups on: where loads are not to be waited for.
+uvec4 arrived_a(uint i);
 
 void multiply_tiles(uint begin_a, uint begin_b, uint sub_m, uint sub_n, uint sub_k) {
     [[unroll]] for (uint part = 0; part < kPartK; part += kK) {
         const uint k = sub_k * kPartK + part;
-        coopmat<float16_t, gl_ScopeSubgroup, kM, kK, gl_MatrixUseA> a[kTilesM];
-        coopmat<float16_t, gl_ScopeSubgroup, kK, kN, gl_MatrixUseB> b;
+        coopmat<FACTOR, gl_ScopeSubgroup, kM, kK, gl_MatrixUseA> a[kTilesM];
+        coopmat<FACTOR, gl_ScopeSubgroup, kK, kN, gl_MatrixUseB> b;
         [[unroll]] for (uint i = 0; i < kTilesM; i++)
-            coopMatLoad(a[i], memory, begin_a + (sub_m + i * kM) * kPitch + k / 8, kPitch,
+            coopMatLoad(a[i], memory, begin_a + (sub_m + i * kM) * kPitch + k / kEach, kPitch,
                         gl_CooperativeMatrixLayoutRowMajor);
         [[unroll]] for (uint j = 0; j < kTilesN; j++) {
-            coopMatLoad(b, memory, begin_b + (sub_n + j * kN) * kPitch + k / 8, kPitch,
+            coopMatLoad(b, memory, begin_b + (sub_n + j * kN) * kPitch + k / kEach, kPitch,
                         gl_CooperativeMatrixLayoutColumnMajor);
             [[unroll]] for (uint i = 0; i < kTilesM; i++)
                 sums[i * kTilesN + j] = coopMatMulAdd(a[i], b, sums[i * kTilesN + j]);
@@ -90,9 +104,9 @@ void read_sums(uint first) {
     [[unroll]] for (uint e = 0; e < kFew; e++) {
         const uint i = min((first + e) * kThreads + gl_LocalInvocationID.x, kSize - 1);
         const uint from = i / (kTileN / 4) * kPitchC + i % (kTileN / 4);
-        made[e] = uintBitsToFloat(memory[from]);
+        made[e] = SUM4_OF(memory[from]);
         [[unroll]] for (uint k = 1; k < kSubgroupsK; k++)
-            made[e] += uintBitsToFloat(memory[k * (kSizeC / kParts) + from]);
+            made[e] += SUM4_OF(memory[k * (kSizeC / kParts) + from]);
     }
 }
 
@@ -137,7 +151,7 @@ void store_tile() {
     if (kParts > 5) store_one(5);
 }
 
-// Makes the product's tile, of `groups` groups of 8 along the depth. False in groups that have given
+// Makes the product's tile, of 16 bytes along the depth `groups` times. False in groups that have given
 // their part to others.
 bool make_tile(int groups) {
     const uint thread = gl_LocalInvocationID.x, down = first_down(), across = thread % kAcross;
@@ -145,24 +159,24 @@ bool make_tile(int groups) {
     const uint sub_n = gl_SubgroupID / kSubgroupsM % kSubgroupsN * (kTileN / kSubgroupsN);
     const uint sub_k = gl_SubgroupID / (kSubgroupsM * kSubgroupsN);
     [[unroll]] for (uint i = 0; i < kTilesM * kTilesN; i++)
-        sums[i] = coopmat<float, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator>(0.0);
+        sums[i] = coopmat<SUM, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator>(SUM(0));
 
     const ivec2 range = split_range((groups + int(kAcross) - 1) / int(kAcross));
-    int k8 = range.x * int(kAcross) + int(across);
+    int k16 = range.x * int(kAcross) + int(across);
     uint at = 0;
-    if (range.x < range.y) load_step(k8);
+    if (range.x < range.y) load_step(k16);
     for (int step = range.x; step < range.y; step++) {
         const uint begin_a = at * (kSizeA + kSizeB), begin_b = begin_a + kSizeA;
         if (kBuffers == 1) barrier();  // the last step's are read no more
         [[unroll]] for (uint i = 0; i < kLoadsA; i++)
             if (down + i * kDown < kTileM)
-                memory[begin_a + (down + i * kDown) * kPitch + across] = arrived_a(next_a[i], i);
+                memory[begin_a + (down + i * kDown) * kPitch + across] = arrived_a(i);
         [[unroll]] for (uint i = 0; i < kLoadsB; i++)
             if (down + i * kDown < kTileN)
                 memory[begin_b + (down + i * kDown) * kPitch + across] = next_b[i];
         barrier();
-        k8 += int(kAcross);
-        if (step + 1 < range.y) load_step(k8);
+        k16 += int(kAcross);
+        if (step + 1 < range.y) load_step(k16);
         multiply_tiles(begin_a, begin_b, sub_m, sub_n, sub_k);
         if (kBuffers == 2) at ^= 1;
     }

@@ -44,7 +44,7 @@ vec4 floats4(Row row, Group g) {
 #ifdef STORAGE_F16
 uvec2 packed4(Row row, Group g) {
     const vec4 v = floats4(row, g);
-    return uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw));
+    return uvec2(packed2(v.xy), packed2(v.zw));
 }
 // Two words, with zeros for what has no bit.
 uvec2 masked(uvec2 v, uint bits) {
@@ -79,7 +79,7 @@ uvec4 halves8(Row row, Group g) {
 }
 vec4 planar4(Row row, Group g) {
     const uvec2 v = halves4(row, g);
-    return vec4(unpackHalf2x16(v.x), unpackHalf2x16(v.y));
+    return vec4(unpacked2(v.x), unpacked2(v.y));
 }
 #else
 vec4 planar4(Row row, Group g) { return floats4(row, g); }

@@ -1,6 +1,11 @@
 // Products whose depth is divided among `splits` groups along z. Each stores its sums as a part of the
 // tile; the last one to arrive, whichever that is, adds the parts up in their order.
-layout(set = 0, binding = 5) coherent buffer Parts { vec4 parts[]; };
+#ifdef INT8
+#define SUM4 ivec4
+#else
+#define SUM4 vec4
+#endif
+layout(set = 0, binding = 5) coherent buffer Parts { SUM4 parts[]; };
 layout(set = 0, binding = 6) coherent buffer Counters { uint counters[]; };
 shared bool split_is_last;
 // False: splits is 1, and the code for more is left out.
@@ -36,13 +41,13 @@ ivec2 split_range(int stages) {
 }
 
 // vec4 `i` of a tile of `size` vec4s.
-vec4 split_sum(int tile, int size, int i) {
+SUM4 split_sum(int tile, int size, int i) {
     const int from = tile * splits * size + i;
-    vec4 sum = parts[from];
+    SUM4 sum = parts[from];
     int s = 1;
     for (; s + 4 <= splits; s += 4) {
-        const vec4 a = parts[from + s * size], b = parts[from + (s + 1) * size];
-        const vec4 c = parts[from + (s + 2) * size], d = parts[from + (s + 3) * size];
+        const SUM4 a = parts[from + s * size], b = parts[from + (s + 1) * size];
+        const SUM4 c = parts[from + (s + 2) * size], d = parts[from + (s + 3) * size];
         sum = (((sum + a) + b) + c) + d;
     }
     for (; s < splits; s++) sum += parts[from + s * size];
