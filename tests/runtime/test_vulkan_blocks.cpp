@@ -17,7 +17,7 @@
 namespace quoll {
 namespace {
 
-const float kEps = 1e-6f;
+const float kEps = 0.5f;  // large, so that it counts
 
 std::string product(const char* name, const char* in, const char* out, int n, int k) {
     return std::string("Gemm ") + name + " 1 1 " + in + " " + out +
@@ -27,7 +27,7 @@ std::string product(const char* name, const char* in, const char* out, int n, in
 // A gated layer of a decoder, of `hidden` values a row and `middle` between.
 std::string feed_forward(int hidden, int middle) {
     return "7767517\n10 13\nInput in0 0 1 in0\nSplit s 1 2 in0 a r\nRMSNorm n 1 1 a b 0=" +
-           std::to_string(hidden) + " 1=1e-6 2=1\nSplit t 1 2 b g u\n" +
+           std::to_string(hidden) + " 1=0.5 2=1\nSplit t 1 2 b g u\n" +
            product("gate", "g", "gg", middle, hidden) + "Swish f 1 1 gg h\n" +
            product("up", "u", "uu", middle, hidden) + "BinaryOp mul 2 1 h uu m 0=2\n" +
            product("down", "m", "d", hidden, middle) + "BinaryOp sum 2 1 r d out0 0=0\n";

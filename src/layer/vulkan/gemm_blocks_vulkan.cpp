@@ -79,7 +79,7 @@ public:
                             : scales_,
              fused.norm ? fused.norm->factors : scales_},
             {p.m, p.n, p.k, words(), (int)quant_.blocks(p.k), quant_.block, in[0].first, p.k,
-             c.first, c.row, c.column, out[0].first, layer_.alpha, c.beta, fused.f.a, fused.f.b,
+             c.first, c.row, c.column, out[0].first, layer_.alpha, c.beta, fused.f.a,
              factor.first, fused.norm ? fused.norm->eps : 0.f},
             groups, (uint32_t)(p.m + rows - 1) / rows);
         return kOk;
