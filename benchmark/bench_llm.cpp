@@ -87,6 +87,8 @@ public:
             const std::string name = net_.output_names()[i];
             if (name.compare(0, 10, "out_cache_") == 0) caches_.push_back(name);
         }
+        if (net_.opt.use_vulkan_compute)
+            staging_.reset(new VkStagingAllocator(net_.vulkan_device()));
         hidden_ = first_param(net_, "RMSNorm", 0);
         // A head's values lie in pairs; those that are not rotated have no cosine.
         half_ = first_param(net_, "Reshape", 0) / 2;
@@ -145,15 +147,14 @@ private:
     // Commands that wait for the rows of embeddings alone, in memory that the host writes. Keys and
     // values stay in the device's memory.
     struct Recorded {
-        explicit Recorded(const VulkanDevice* device) : staging(device), commands(device) {}
-        VkStagingAllocator staging;  // goes last
+        explicit Recorded(const VulkanDevice* device) : commands(device) {}
         VkCompute commands;
         VkMat rows;
         Mat out;
     };
     int record(int tokens) {
         next_.reset(new Recorded(net_.vulkan_device()));
-        next_->rows.create(hidden_, tokens, 4u, &next_->staging);
+        next_->rows.create(hidden_, tokens, 4u, staging_.get());
         if (next_->rows.empty()) return kOutOfMemory;
         VkMat out;
         Extractor ex = net_.create_extractor();
@@ -184,6 +185,7 @@ private:
     std::vector<std::string> caches_;
     std::vector<Mat> kept_;
     std::vector<VkMat> kept_gpu_;
+    std::unique_ptr<VkStagingAllocator> staging_;  // of rows; it keeps their memory
     std::unique_ptr<Recorded> next_;
     int hidden_ = 0, half_ = 0, past_ = 0;
     uint64_t state_ = 1;
