@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,8 @@ public:
             const std::string name = net_.output_names()[i];
             if (name.compare(0, 10, "out_cache_") == 0) caches_.push_back(name);
         }
+        if (net_.opt.use_vulkan_compute)
+            staging_.reset(new VkStagingAllocator(net_.vulkan_device()));
         hidden_ = first_param(net_, "RMSNorm", 0);
         // A head's values lie in pairs; those that are not rotated have no cosine.
         half_ = first_param(net_, "Reshape", 0) / 2;
@@ -98,14 +101,36 @@ public:
         return kOk;
     }
     void forget() {
+        next_.reset();
         kept_.assign(caches_.size(), Mat());
         kept_gpu_.assign(caches_.size(), VkMat());
         past_ = 0;
     }
     // The next positions; *last: the last one's row of out0.
     int run(int tokens, Mat* last) {
-        Mat in(hidden_, tokens), mask(past_ + tokens, tokens), angles[2];
+        if (net_.opt.use_vulkan_compute) return run_on_device(tokens, last);
+        Mat in(hidden_, tokens), out;
         fill_random(in, in.total(), -1.f, 1.f, &state_);
+        Extractor ex = net_.create_extractor();
+        QUOLL_RETURN_IF_ERROR(ex.input("in0", in));
+        QUOLL_RETURN_IF_ERROR(place(tokens, ex));
+        for (size_t i = 0; past_ > 0 && i < caches_.size(); i++)
+            QUOLL_RETURN_IF_ERROR(ex.input(caches_[i].c_str() + 4, kept_[i]));
+        QUOLL_RETURN_IF_ERROR(ex.extract("out0", out));
+        for (size_t i = 0; i < caches_.size(); i++)
+            QUOLL_RETURN_IF_ERROR(ex.extract(caches_[i].c_str(), kept_[i]));
+        past_ += tokens;
+        return last_row(out, last);
+    }
+
+private:
+    static int last_row(const Mat& out, Mat* last) {
+        *last = out.row_range(out.h - 1, 1).clone();
+        return last->empty() ? kOutOfMemory : kOk;
+    }
+    // The inputs that follow from the positions alone.
+    int place(int tokens, Extractor& ex) const {
+        Mat mask(past_ + tokens, tokens), angles[2];
         for (Mat& m : angles) m.create(half_, tokens);
         for (int t = 0; t < tokens; t++) {
             for (int i = 0; i < mask.w; i++) mask.row(t)[i] = i <= past_ + t ? 0.f : -1e38f;
@@ -114,45 +139,54 @@ public:
                 angles[0].row(t)[i] = (float)cos(angle), angles[1].row(t)[i] = (float)sin(angle);
             }
         }
-        Extractor ex = net_.create_extractor();
-        QUOLL_RETURN_IF_ERROR(ex.input("in0", in));
         QUOLL_RETURN_IF_ERROR(ex.input("in1", mask));
         QUOLL_RETURN_IF_ERROR(ex.input("in2", angles[0]));
-        QUOLL_RETURN_IF_ERROR(ex.input("in3", angles[1]));
-        Mat out;
-        QUOLL_RETURN_IF_ERROR(net_.opt.use_vulkan_compute ? extract_on_device(ex, &out)
-                                                          : extract(ex, &out));
-        past_ += tokens;
-        *last = out.row_range(tokens - 1, 1).clone();
-        return last->empty() ? kOutOfMemory : kOk;
+        return ex.input("in3", angles[1]);
     }
 
-private:
-    int extract(Extractor& ex, Mat* out) {
-        for (size_t i = 0; past_ > 0 && i < caches_.size(); i++)
-            QUOLL_RETURN_IF_ERROR(ex.input(caches_[i].c_str() + 4, kept_[i]));
-        QUOLL_RETURN_IF_ERROR(ex.extract("out0", *out));
-        for (size_t i = 0; i < caches_.size(); i++)
-            QUOLL_RETURN_IF_ERROR(ex.extract(caches_[i].c_str(), kept_[i]));
-        return kOk;
-    }
-    // Keys and values stay in the device's memory.
-    int extract_on_device(Extractor& ex, Mat* out) {
-        VkCompute commands(net_.vulkan_device());
+    // Commands that wait for the rows of embeddings alone, in memory that the host writes. Keys and
+    // values stay in the device's memory.
+    struct Recorded {
+        explicit Recorded(const VulkanDevice* device) : commands(device) {}
+        VkCompute commands;
         VkMat rows;
+        Mat out;
+    };
+    int record(int tokens) {
+        next_.reset(new Recorded(net_.vulkan_device()));
+        next_->rows.create(hidden_, tokens, 4u, staging_.get());
+        if (next_->rows.empty()) return kOutOfMemory;
+        VkMat out;
+        Extractor ex = net_.create_extractor();
+        QUOLL_RETURN_IF_ERROR(ex.input("in0", next_->rows));
+        QUOLL_RETURN_IF_ERROR(place(tokens, ex));
         for (size_t i = 0; past_ > 0 && i < caches_.size(); i++)
             QUOLL_RETURN_IF_ERROR(ex.input(caches_[i].c_str() + 4, kept_gpu_[i]));
-        QUOLL_RETURN_IF_ERROR(ex.extract("out0", rows, commands));
-        QUOLL_RETURN_IF_ERROR(commands.record_download(rows, *out, net_.opt));
+        QUOLL_RETURN_IF_ERROR(ex.extract("out0", out, next_->commands));
+        QUOLL_RETURN_IF_ERROR(next_->commands.record_download(out, next_->out, net_.opt));
         for (size_t i = 0; i < caches_.size(); i++)
-            QUOLL_RETURN_IF_ERROR(ex.extract(caches_[i].c_str(), kept_gpu_[i], commands));
-        return commands.submit_and_wait();
+            QUOLL_RETURN_IF_ERROR(ex.extract(caches_[i].c_str(), kept_gpu_[i], next_->commands));
+        past_ += tokens;
+        return kOk;
+    }
+    // The step behind a single token is recorded while that one runs.
+    int run_on_device(int tokens, Mat* last) {
+        if (!next_) QUOLL_RETURN_IF_ERROR(record(tokens));
+        const std::unique_ptr<Recorded> step = std::move(next_);
+        Mat rows = step->rows.mapped();
+        fill_random(rows, rows.total(), -1.f, 1.f, &state_);
+        QUOLL_RETURN_IF_ERROR(step->commands.submit());
+        if (tokens == 1) QUOLL_RETURN_IF_ERROR(record(1));
+        QUOLL_RETURN_IF_ERROR(step->commands.wait());
+        return last_row(step->out, last);
     }
 
     Net net_;
     std::vector<std::string> caches_;
     std::vector<Mat> kept_;
     std::vector<VkMat> kept_gpu_;
+    std::unique_ptr<VkStagingAllocator> staging_;  // of rows; it keeps their memory
+    std::unique_ptr<Recorded> next_;
     int hidden_ = 0, half_ = 0, past_ = 0;
     uint64_t state_ = 1;
 };

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "graph/model.h"
+#include "layer/common/block_quant.h"
 #include "layer/common/schema.h"
 
 namespace quoll {
@@ -38,7 +39,7 @@ namespace {
 class FindScales : public WeightVisitor {
 public:
     explicit FindScales(std::map<uint64_t, float>* scales) : scales_(scales) {}
-    void begin_layer(const Layer& layer) { layer_ = &layer, weights_ = 1; }
+    void begin_layer(Layer& layer) { layer_ = &layer, weights_ = 1; }
 
     void operator()(bool present, const char* name, Mat&, WeightSize size, WeightKind kind,
                     const char*) override {
@@ -47,7 +48,9 @@ public:
         int count = 0;
         if (!present || weight_count(*layer_, name, size, &count) != kOk) return;
         if (kind == WeightKind::kTagged) offset_ += 4;
-        if (!strstr(name, "int8_scale"))
+        if (strstr(name, "quantize_scales"))
+            (*scales_)[offset_] = largest_digit() / most_of(weights_);
+        else if (!strstr(name, "int8_scale"))
             weights_ = std::max(weights_, (size_t)count);
         else
             (*scales_)[offset_] =
@@ -56,8 +59,13 @@ public:
     }
 
 private:
+    // Of weights in blocks of few bits.
+    float largest_digit() const {
+        const int bits = BlockQuant(params_of(*layer_).get(18, 0)).bits;
+        return (float)((1 << std::max(bits - 1, 1)) - 1);
+    }
     std::map<uint64_t, float>* scales_;
-    const Layer* layer_ = nullptr;
+    Layer* layer_ = nullptr;
     size_t weights_ = 1;  // the longest weight of the layer
     uint64_t offset_ = 0;
 };

@@ -181,9 +181,14 @@ GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device)
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SAMPLER_YCBCR_CONVERSION_FEATURES, &bytes};
     VkPhysicalDeviceBufferDeviceAddressFeatures addresses = {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, &ycbcr};
-    VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &addresses, {}};
+    VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, &addresses};
+    VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &dot, {}};
     vk.GetPhysicalDeviceFeatures2(device, &all);
-    VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+    VkPhysicalDeviceSubgroupProperties subgroup = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &subgroup, {}};
     vk.GetPhysicalDeviceProperties2(device, &properties);
     const uint32_t version = properties.properties.apiVersion;
     const Extensions extensions(vk, device);
@@ -193,6 +198,9 @@ GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device)
     features.float16 = half.shaderFloat16 && version >= VK_API_VERSION_1_2;
     features.int8 = half.shaderInt8 && version >= VK_API_VERSION_1_2;
     features.storage8 = bytes.storageBuffer8BitAccess && version >= VK_API_VERSION_1_2;
+    features.subgroup_sums = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+                             (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
+    features.dot_products = dot.shaderIntegerDotProduct && version >= VK_API_VERSION_1_3;
     if (features.storage16 && features.float16 && version >= VK_API_VERSION_1_3)
         features.matrix = probe_matrix(vk, device, extensions);
     if (!features.int8) features.matrix.int8_k = 0;
@@ -241,6 +249,10 @@ FeatureRequest::FeatureRequest(const GpuFeatures& features) {
         half_.shaderFloat16 = features.float16;
         half_.shaderInt8 = features.int8;
         chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, &half_);
+    }
+    if (features.dot_products) {
+        dot_.shaderIntegerDotProduct = VK_TRUE;
+        chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, &dot_);
     }
     if (!features.matrix.m) return;
     extensions_.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);

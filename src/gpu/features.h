@@ -18,10 +18,12 @@ struct MatrixUnits {
 
 // Features that shader variants ask for, and extensions that the library uses where they are.
 struct GpuFeatures {
-    bool storage16 = false;  // 16-bit values in storage buffers
-    bool float16 = false;    // arithmetic on them
-    bool storage8 = false;   // 8-bit values in storage buffers, for shaders of applications
-    bool int8 = false;       // arithmetic on them
+    bool storage16 = false;      // 16-bit values in storage buffers
+    bool float16 = false;        // arithmetic on them
+    bool storage8 = false;       // 8-bit values in storage buffers, for shaders of applications
+    bool int8 = false;           // arithmetic on them
+    bool dot_products = false;   // of four bytes each
+    bool subgroup_sums = false;  // over the invocations of a subgroup
     MatrixUnits matrix;
     // Streaming multiprocessors or compute units; 0 where no extension tells.
     uint32_t processors = 0;
@@ -83,6 +85,7 @@ private:
     VkPhysicalDevice16BitStorageFeatures storage_ = {};
     VkPhysicalDevice8BitStorageFeatures storage8_ = {};
     VkPhysicalDeviceShaderFloat16Int8Features half_ = {};
+    VkPhysicalDeviceShaderIntegerDotProductFeatures dot_ = {};
     VkPhysicalDeviceVulkanMemoryModelFeatures memory_model_ = {};
     VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_ = {};
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix_ = {};

@@ -37,7 +37,6 @@ std::unique_ptr<Replay> Replay::create(const GpuDevice& device, const Program& p
     VkResult result = replay->create_objects(program, timed);
     if (result == VK_SUCCESS) result = replay->create_sets(program);
     if (result == VK_SUCCESS) result = replay->allocate_commands(program, &replay->commands_);
-    if (result == VK_SUCCESS && !timed) result = replay->record_fixed(program);
     const bool waits = replay->given_.size() < program.given.size();
     if (waits) replay->size_ = (size_t)-1;
     if (result == VK_SUCCESS && !waits) result = replay->record(program);
@@ -151,41 +150,6 @@ VkResult Replay::allocate_commands(const Program& program, std::vector<VkCommand
     return device_.vk().AllocateCommandBuffers(device_.handle(), &allocate, commands->data());
 }
 
-VkResult Replay::record_fixed(const Program& program) {
-    const std::vector<Dispatch>& all = program.dispatches;
-    const auto varies = [](const Dispatch& d) { return !d.by_size.empty() || is_given(d); };
-    const bool sized =
-        std::any_of(all.begin(), all.end(), [](const Dispatch& d) { return !d.by_size.empty(); });
-    auto first = sized ? std::find_if(all.begin(), all.end(), varies) : all.end();
-    while (first != all.end()) {
-        const auto begin = std::find_if_not(first, all.end(), varies);
-        first = std::find_if(begin, all.end(), varies);
-        if (begin != first)
-            fixed_.push_back(
-                {(size_t)(begin - all.begin()), (size_t)(first - all.begin()), nullptr});
-    }
-    const DeviceFunctions& vk = device_.vk();
-    VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
-    allocate.commandPool = pool_, allocate.commandBufferCount = 1;
-    allocate.level = VK_COMMAND_BUFFER_LEVEL_SECONDARY;
-    const VkCommandBufferInheritanceInfo inherited = {
-        VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO};
-    VkCommandBufferBeginInfo open = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-    open.pInheritanceInfo = &inherited;
-    // Other commands may be recorded with them while they run.
-    open.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
-    for (Fixed& fixed : fixed_) {
-        VkResult result = vk.AllocateCommandBuffers(device_.handle(), &allocate, &fixed.commands);
-        if (result == VK_SUCCESS) result = vk.BeginCommandBuffer(fixed.commands, &open);
-        if (result != VK_SUCCESS) return result;
-        for (size_t i = fixed.first; i < fixed.end; i++)
-            record_dispatch(fixed.commands, all[i], sets_[i]);
-        result = vk.EndCommandBuffer(fixed.commands);
-        if (result != VK_SUCCESS) return result;
-    }
-    return VK_SUCCESS;
-}
-
 VkResult Replay::record(const Program& program) {
     std::vector<size_t> cuts = program.submissions;
     cuts.insert(cuts.begin(), 0);
@@ -236,17 +200,7 @@ VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, s
         vk.CmdWriteTimestamp(commands, stage, queries_, 0);
     }
     // The last run may have been on another queue; its fence was waited for.
-    auto fixed = fixed_.begin();
     for (size_t i = first; i < end; i++) {
-        if (fixed != fixed_.end() && i == fixed->first) {
-            // NVIDIA's driver (580) orders barriers of a secondary command buffer among its own
-            // dispatches only.
-            shader_barrier(vk, commands);
-            vk.CmdExecuteCommands(commands, 1, &fixed->commands);
-            shader_barrier(vk, commands);
-            i = fixed++->end - 1;
-            continue;
-        }
         record_dispatch(commands, program.dispatches[i], sets_[i]);
         if (queries_) vk.CmdWriteTimestamp(commands, stage, queries_, (uint32_t)i + 1);
     }

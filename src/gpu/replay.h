@@ -63,7 +63,6 @@ private:
     VkResult create_sets(const Program& program);
     void write_set(const Dispatch& dispatch, VkDescriptorSet set) const;
     VkResult allocate_commands(const Program& program, std::vector<VkCommandBuffer>* commands);
-    VkResult record_fixed(const Program& program);
     VkResult record(const Program& program);
     VkResult record_part(const Program& program, VkCommandBuffer commands, size_t first,
                          size_t end);
@@ -84,12 +83,6 @@ private:
     // What prepare_size() has recorded.
     std::vector<VkCommandBuffer> prepared_;
     size_t prepared_size_ = (size_t)-1;
-    // Of a program with sizes: dispatches that are the same in all, recorded once.
-    struct Fixed {
-        size_t first, end;
-        VkCommandBuffer commands;
-    };
-    std::vector<Fixed> fixed_;
     bool narrowed_;  // the host narrows what it uploads
     std::vector<VkDescriptorSet> sets_;
     std::vector<Given> given_;

@@ -435,7 +435,7 @@ void ExecutionPlan::Compiler::compile_regions() {
             });
         }
     }
-    compile_with_room(grows_, graph_, plan_.order_, opt_, segment_);
+    compile_with_room(grows_, graph_, plan_.order_, opt_, like_ ? like_->room : 0, segment_);
 }
 
 std::shared_ptr<const PlanSegment> ExecutionPlan::segment(size_t first,

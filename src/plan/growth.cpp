@@ -6,9 +6,10 @@ namespace quoll {
 
 namespace {
 
-// Runs that a region serves behind the one that it was made for. Making it ready takes as long as
-// some ten runs need on the host, and memory for so much more.
-const int kRoom = 32;
+// Runs that a region serves behind the one that it was made for: so many, and twice as many each
+// time that a row of runs goes on behind it, as making a region ready takes as long as some ten
+// runs need on the host. Blobs that grow get memory for as many more.
+const int kFirstRoom = 32, kMostRoom = 256;
 
 // The axis along which `now` is longer by `by`, or by any where that is 0; -1: they differ
 // otherwise.
@@ -71,11 +72,12 @@ bool is_for(const PlanSegment& segment, const std::vector<Mat>& blobs) {
 }
 
 void compile_with_room(const std::vector<std::pair<int, int>>& grows, const NetGraph& graph,
-                       const std::vector<int>& order, const Option& opt, PlanSegment* segment) {
+                       const std::vector<int>& order, const Option& opt, int room_before,
+                       PlanSegment* segment) {
     for (PlannedRegion& planned : segment->regions) {
         Region& region = planned.region;
         if (kFollowsGrowth && !grows.empty() && is_one_region(*segment, graph, order)) {
-            region.room = kRoom;
+            region.room = std::min(std::max(2 * room_before, kFirstRoom), kMostRoom);
             for (RegionValue& v : region.values)
                 if (v.is_uploaded()) v.grows = axis_of(grows, v.blob);
         }

@@ -26,9 +26,11 @@ bool find_growth(const PlanSegment& segment, const std::vector<Mat>& blobs, Grow
 bool is_for(const PlanSegment& segment, const std::vector<Mat>& blobs);
 
 // Has a region compiled for its sizes, or for them and longer ones, where all that the segment
-// computes is that region's and reads what grows. grows: blobs with their axes.
+// computes is that region's and reads what grows. grows: blobs with their axes; room_before: of the
+// segment for the lengths before.
 void compile_with_room(const std::vector<std::pair<int, int>>& grows, const NetGraph& graph,
-                       const std::vector<int>& order, const Option& opt, PlanSegment* segment);
+                       const std::vector<int>& order, const Option& opt, int room_before,
+                       PlanSegment* segment);
 
 }  // namespace quoll
 

@@ -57,6 +57,15 @@ static const std::vector<LayerCase> kCases = {
         .weights("B_data_quantize_zeros", -8, 7)
         .term_magnitude(30)
         .terms(257),
+    LayerCase({Shape(2304, 1)}, "3=1 5=1 6=1 8=21 9=2304 10=-1 18=400 23=1")
+        .weights("B_data_quantize_scales", 5, 10)
+        .weights("B_data_quantize_zeros", -8, 7)
+        .term_magnitude(30)
+        .terms(2305),
+    LayerCase({Shape(96, 1)}, "0=0.5 1=2.0 3=1 5=1 6=1 8=7 9=96 10=4 18=800")
+        .weights("B_data_quantize_scales", 50, 100)
+        .term_magnitude(30)
+        .terms(97),
     LayerCase({Shape(48, 1)}, "3=1 5=1 6=1 8=19 9=48 10=-1 18=803 23=1")
         .weights("B_data_quantize_scales", 50, 100)
         .weights("B_data_quantize_zeros", -128, 127)

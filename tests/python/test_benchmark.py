@@ -182,3 +182,11 @@ def test_layer_sweep():
     lines = done.stdout.splitlines()
     assert len(lines) == 4 and sum('GFLOP/s' in line for line in lines) == 3 and sum('GB/s' in line for line in lines) == 1
     assert subprocess.run([*sweep[:-1], '/bin/false', '--filter', '^ReLU$'], capture_output=True, text=True).stdout.split() == ['ReLU', 'failed']
+
+
+def test_decoder_of_published_sizes(tmp_path):
+    path = tmp_path / 'decoder.param'
+    make = [sys.executable, ROOT / 'benchmark' / 'make_decoder.py', 'qwen2_5_0_5b', path, '--blocks', '1']
+    subprocess.run(make, check=True)
+    done = run_program('bench_llm', path, '--prompt', '3', '--tokens', '2', '--rounds', '1')
+    assert re.fullmatch(r'best: [\d.]+ and [\d.]+ tokens/s', last_line(done.stdout)), done.stderr

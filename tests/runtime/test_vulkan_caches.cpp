@@ -310,7 +310,7 @@ TEST(VulkanCaches, lengths_share_a_compilation) {
     Sequence first, second, third;
     first.next(cpu, gpu, kPrompt);
     for (int i = 0; i < 40; i++) first.next(cpu, gpu, 1);
-    // The prompt, the first token, 33 lengths from the second one on, 33 more.
+    // The prompt, the first token, 33 lengths from the second one on, 65 more.
     EXPECT_EQ(4, backend->compiled);
     // Sequences in turn, of lengths that are known, and of others.
     second.next(cpu, gpu, kPrompt);
@@ -323,6 +323,8 @@ TEST(VulkanCaches, lengths_share_a_compilation) {
     third.next(cpu, gpu, 2);  // two tokens at once are no growth by one
     third.next(cpu, gpu, 1);
     EXPECT_EQ(8, backend->compiled);
+    for (int i = 40; i < 110; i++) first.next(cpu, gpu, 1);
+    EXPECT_EQ(9, backend->compiled);  // 129 lengths behind the 65
 }
 
 }  // namespace

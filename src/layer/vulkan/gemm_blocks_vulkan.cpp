@@ -1,5 +1,8 @@
 // Gemm with weights of 3, 4, 6 or 8 bits in blocks. Those of 3 bits are stored in 4, of 6 in 8.
+#include <math.h>
+#include <string.h>
 #include <algorithm>
+#include <cmath>
 
 #include "layer/common/block_quant.h"
 #include "layer/nn/gemm.h"
@@ -16,7 +19,10 @@ const uint32_t kProcessors = 16, kResident = 1024;
 class GemmBlocksVulkan : public VulkanLayer {
 public:
     explicit GemmBlocksVulkan(const Gemm& layer)
-        : layer_(layer), quant_(layer.quantize_term), bits_(quant_.kept_bits()) {}
+        : layer_(layer),
+          quant_(layer.quantize_term),
+          bits_(quant_.kept_bits()),
+          alpha_(layer.alpha) {}
 
     int load(VulkanContext& context) {
         QUOLL_RETURN_IF_ERROR(context.weights.add_words(packed(), &weight_));
@@ -24,7 +30,10 @@ public:
         for (float& scale : scales) scale = 1.f / scale;
         if (layer_.quantize_zeros) append(layer_.B_data_quantize_zeros, &scales);
         if (quant_.input_scales) append(layer_.B_data_input_scales, &scales);
-        QUOLL_RETURN_IF_ERROR(context.weights.add(scales, Storage::f32, &scales_));
+        const bool alone = !layer_.quantize_zeros && !quant_.input_scales;
+        if (alone && context.storage == Storage::f16) has_half_scales_ = fit_half(&scales);
+        const Storage stored = has_half_scales_ ? Storage::f16 : Storage::f32;
+        QUOLL_RETURN_IF_ERROR(context.weights.add(scales, stored, &scales_));
         c_ = scales_;
         if (layer_.C_data.empty()) return kOk;
         return context.weights.add(values_of(layer_.C_data), context.storage, &c_);
@@ -49,7 +58,8 @@ public:
         const GemmBlocksVulkan& o = static_cast<const GemmBlocksVulkan&>(other);
         return bits_ == o.bits_ && quant_.block == o.quant_.block &&
                layer_.constantK == o.layer_.constantK && layer_.constantN == o.layer_.constantN &&
-               !layer_.quantize_zeros == !o.layer_.quantize_zeros && layer_.alpha == o.layer_.alpha;
+               !layer_.quantize_zeros == !o.layer_.quantize_zeros &&
+               has_half_scales_ == o.has_half_scales_;
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
         return record_fused(r, in, out, Fused());
@@ -60,6 +70,10 @@ public:
         for (const Value& value : in) shapes.push_back(value.shape);
         Gemm::Product p;
         QUOLL_RETURN_IF_ERROR(layer_.describe(shapes, &p));
+        if (takes_bytes(r, p)) {
+            record_bytes(r, p, in, out, fused);
+            return kOk;
+        }
         const bool wide = is_wide(p);
         const uint32_t groups = (uint32_t)(p.n + 3) / 4;
         const int rows = p.m > 1 ? 4 : 1, matrices = fused.pair ? 2 : 1;
@@ -72,20 +86,79 @@ public:
             Shader::gemm_blocks,
             {bits_, rows, layer_.quantize_zeros != 0, quant_.input_scales, c.is_there, wide,
              fused.f.type == kActivationSwish, fused.factor != nullptr, fused.norm != nullptr,
-             fused.norm && fused.norm->has_factors, pair != nullptr, lanes, matrices * lanes},
+             fused.norm && fused.norm->has_factors, pair != nullptr, lanes, matrices * lanes,
+             has_half_scales_},
             {r.read(in[0]), weight_, scales_, pair ? pair->scales_ : c.values, r.write(out[0]),
              pair           ? pair->weight_
              : fused.factor ? r.read(factor)
                             : scales_,
              fused.norm ? fused.norm->factors : scales_},
             {p.m, p.n, p.k, words(), (int)quant_.blocks(p.k), quant_.block, in[0].first, p.k,
-             c.first, c.row, c.column, out[0].first, layer_.alpha, c.beta, fused.f.a, fused.f.b,
-             factor.first, fused.norm ? fused.norm->eps : 0.f},
+             c.first, c.row, c.column, out[0].first, alpha_, c.beta, fused.f.a, factor.first,
+             fused.norm ? fused.norm->eps : 0.f, pair ? pair->alpha_ : 0.f},
             groups, (uint32_t)(p.m + rows - 1) / rows);
         return kOk;
     }
 
 private:
+    // Whether gemv_blocks.comp makes it.
+    bool takes_bytes(const Recorder& r, const Gemm::Product& p) const {
+        return is_wide(p) && r.storage() == Storage::f16 && r.device().features().dot_products &&
+               r.device().features().subgroup_sums && !quant_.input_scales &&
+               p.k * bits_ % 128 == 0 && quant_.block * bits_ % 128 == 0;
+    }
+    // How gemv_blocks.comp divides a product.
+    struct BytesTiling {
+        int columns;  // of each matrix that a group makes at once
+        int words;    // of a column that an invocation takes at once
+        int threads, rounds;
+        uint32_t groups;
+    };
+    // Four sums an invocation, two where that makes too few groups for all processors. Groups that
+    // run at once go on with further columns, as they have made bytes of x already. Of 2, 4 and 8
+    // sums, and 512 to 2,048 invocations a processor, these are the fastest on an H100.
+    BytesTiling tiling(const Recorder& r, const Gemm::Product& p, bool pair) const {
+        const uint32_t known = r.device().features().processors;
+        const int processors = (int)(known ? known : kProcessors);
+        const int row = (int)((int64_t)p.k * bits_ / 32);
+        BytesTiling t;
+        t.columns = pair || p.n < 4 * 2 * processors ? 2 : 4;
+        const int most = (int)most_invocations(r);
+        t.words = bits_ == 4 && row <= most ? 1 : 4;
+        const int units = row / t.words;
+        t.rounds = (units + most - 1) / most;
+        t.threads = ((units + t.rounds - 1) / t.rounds + 31) / 32 * 32;
+        // The more an invocation holds, the fewer run at once.
+        const int invocations = t.words == 1 ? 2 * (int)kResident : (int)kResident / t.rounds;
+        const int at_once = processors * std::max(invocations / t.threads, 1);
+        const int tiles = (p.n + t.columns - 1) / t.columns;
+        const int each = (tiles + at_once - 1) / at_once;
+        t.groups = (uint32_t)((tiles + each - 1) / each);
+        return t;
+    }
+    void record_bytes(Recorder& r, const Gemm::Product& p, const Values& in, const Values& out,
+                      const Fused& fused) const {
+        const auto* pair = static_cast<const GemmBlocksVulkan*>(fused.pair);
+        Addend c = addend(r, p, in);
+        if (fused.added) c = {r.read(*fused.added), fused.added->first, p.n, 1, 1.f, true};
+        const Value& factor = fused.factor ? *fused.factor : out[0];
+        const BytesTiling t = tiling(r, p, pair != nullptr);
+        r.dispatch(
+            Shader::gemv_blocks,
+            {bits_, t.columns, layer_.quantize_zeros != 0, c.is_there,
+             fused.f.type == kActivationSwish, fused.factor != nullptr, fused.norm != nullptr,
+             fused.norm && fused.norm->has_factors, pair != nullptr, t.words, t.threads,
+             has_half_scales_, t.rounds},
+            {r.read(in[0]), weight_, scales_, pair ? pair->scales_ : c.values, r.write(out[0]),
+             pair           ? pair->weight_
+             : fused.factor ? r.read(factor)
+                            : scales_,
+             fused.norm ? fused.norm->factors : scales_},
+            {p.n, p.k, words(), (int)quant_.blocks(p.k), quant_.block, in[0].first, c.first,
+             c.column, out[0].first, alpha_, c.beta, fused.f.a, factor.first,
+             fused.norm ? fused.norm->eps : 0.f, pair ? pair->alpha_ : 0.f},
+            t.groups);
+    }
     // One row, and blocks of whole words.
     bool is_wide(const Gemm::Product& p) const {
         return p.m == 1 && p.k * bits_ % 32 == 0 && quant_.block * bits_ % 32 == 0;
@@ -105,16 +178,38 @@ private:
                 full ? p.n : (int)of_rows,     full || p.c_shape == Gemm::kColumn,
                 layer_.alpha * layer_.beta,    is_there};
     }
+    // Multiplies by a power of two that makes the largest one of the upper half of f16's range, so
+    // that small ones keep their bits; alpha_ has its inverse. False, with nothing done, where one
+    // is not finite.
+    bool fit_half(std::vector<float>* scales) {
+        float most = 0;
+        for (float scale : *scales) {
+            if (!std::isfinite(scale)) return false;
+            most = std::max(most, fabsf(scale));
+        }
+        int exponent;
+        frexpf(most, &exponent);
+        const int kLargest = 15;  // 2^15 is below the largest of f16
+        const float by = ldexpf(1.f, kLargest - exponent),
+                    inverse = ldexpf(1.f, exponent - kLargest);
+        if (!std::isnormal(by) || !std::isnormal(inverse * layer_.alpha)) return false;
+        for (float& scale : *scales) scale *= by;
+        alpha_ *= inverse;
+        return true;
+    }
     static void append(const Mat& more, std::vector<float>* values) {
         const std::vector<float> added = values_of(more);
         values->insert(values->end(), added.begin(), added.end());
     }
+    static uint32_t most_invocations(const Recorder& r) {
+        const VkPhysicalDeviceLimits& limits = r.device().limits();
+        return std::min<uint32_t>(
+            {256, limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]});
+    }
     // Invocations that share a sum of so many words: one word each, as far as all groups run at
     // once.
     static int lanes_for(const Recorder& r, int words, uint32_t groups, int matrices) {
-        const uint32_t most =
-            std::min<uint32_t>({256, r.device().limits().maxComputeWorkGroupInvocations,
-                                r.device().limits().maxComputeWorkGroupSize[0]});
+        const uint32_t most = most_invocations(r);
         const uint32_t known = r.device().features().processors;
         const uint32_t at_once = (known ? known : kProcessors) * kResident;
         uint32_t lanes = 64;
@@ -135,6 +230,12 @@ private:
         for (int row = 0; row < layer_.constantN; row++) {
             const unsigned char* p = (const unsigned char*)layer_.B_data.data + row * bytes;
             uint32_t* to = &all[(size_t)row * words()];
+            if (bits_ == quant_.bits) {  // only what is signed is offset
+                const uint32_t offset = bits_ == 4 ? 0x88888888u : 0x80808080u;
+                memcpy(to, p, (size_t)bytes);
+                for (int i = 0; i < words(); i++) to[i] ^= offset;
+                continue;
+            }
             for (int k = 0; k < layer_.constantK; k++) {
                 const int64_t bit = (int64_t)k * quant_.bits, at = bit / 8;
                 uint32_t word = p[at];
@@ -149,6 +250,8 @@ private:
     const Gemm& layer_;
     const BlockQuant quant_;
     const int bits_;
+    bool has_half_scales_ = false;  // times a power of two
+    float alpha_;                   // of what is multiplied with the scales as they are stored
     Binding weight_, scales_, c_;
 };
 

@@ -38,7 +38,7 @@ Row rows[kLoadsA];
 int columns[kLoadsB];  // where the weights of a column begin
 
 #ifdef PLANAR
-uvec4 arrived_a(uvec4 v, uint) { return v; }
+uvec4 arrived_a(uint i) { return next_a[i]; }
 #else
 uvec4 factors[kGate == 2 ? kLoadsA : 1];  // of a step, with kGate
 int gates[kLoadsA];                       // of rows, with kGate == 2: where an item's begin

@@ -25,13 +25,16 @@ layout(constant_id = 10) const bool kPair = false;
 layout(constant_id = 11) const int kLanes = 64;  // invocations that share the sums of a matrix
 layout(constant_id = 12) const int kThreads = 64;
 layout(local_size_x_id = 12) in;
+layout(constant_id = 13) const bool kHalfScales = false;
 READS(0, Input, x);
 READS4(0, Input4, x4);  // the same
 layout(set = 0, binding = 1) readonly buffer Weight { uint weight[]; };
 // Of [column][block], behind them the zero points, then a factor for each value of an input row.
 layout(set = 0, binding = 2) readonly buffer Scales { float scales[]; };
+READS(2, HalfScales, half_scales);  // the same with kHalfScales
 READS(3, Addend, addend);
 layout(set = 0, binding = 3) readonly buffer OtherScales { float other_scales[]; };  // kPair
+READS(3, OtherHalfScales, other_half_scales);
 WRITES(4, Output, y);
 READS(5, Factor, factor);  // of y's shape
 layout(set = 0, binding = 5) readonly buffer OtherWeight { uint other_weight[]; };  // kPair
@@ -42,7 +45,7 @@ layout(push_constant) uniform Push {
     int x_first, x_row, addend_first, addend_row, addend_column, y_first;
     float alpha, beta, swish_beta;
     int factor_first;
-    float eps;
+    float eps, other_alpha;
 };
 const int kEach = 32 / kBits;                // values of a word
 const int kLow = kBits == 4 ? 5 : 2;         // of them, in the bits of a float's fraction
@@ -62,6 +65,11 @@ float digit(uint word, int i) {
     const uint bits = (i < kLow ? word : word >> uint(kLow * kBits)) & mask;
     return uintBitsToFloat(0x4b000000u | bits) -
            (kTwo23 + float(1 << (kBits - 1)) * place(i));
+}
+
+float scale_at(int at) { return kHalfScales ? float(half_scales[at]) : scales[at]; }
+float other_scale_at(int at) {
+    return kHalfScales ? float(other_half_scales[at]) : other_scales[at];
 }
 
 float normed(float v, float norm_factor) {
@@ -86,7 +94,7 @@ void add_word(int word, int first_column, int first_row, inout float sums[4][4])
         const int column = min(first_column + c, columns - 1);
         const uint bits = weight[column * words + word];
         const int at = column * blocks + k / block;
-        const float zero = kZeros ? scales[zeros + at] : 0.0, scale = scales[at];
+        const float zero = kZeros ? scales[zeros + at] : 0.0, scale = scale_at(at);
         for (int r = 0; r < kRows; r++) {
             float sum = 0.0;
             [[unroll]] for (int i = 0; i < kEach; i++)
@@ -106,11 +114,11 @@ void add_whole_word(int word, int first_column, bool other, inout float sums[4][
         const int column = min(first_column + c, columns - 1), at = column * blocks + first / block;
         if (other) {
             bits[c] = other_weight[column * words + word];
-            factors[c] = other_scales[at];
+            factors[c] = other_scale_at(at);
             zero[c] = kZeros ? other_scales[zeros + at] : 0.0;
         } else {
             bits[c] = weight[column * words + word];
-            factors[c] = scales[at];
+            factors[c] = scale_at(at);
             zero[c] = kZeros ? scales[zeros + at] : 0.0;
         }
     }
@@ -183,7 +191,7 @@ void main() {
     if (kNorm) v /= root;
     if (kAddend) v += beta * added;
     if (kPair) {
-        float gate = alpha * sum_of(kParts + thread);
+        float gate = other_alpha * sum_of(kParts + thread);
         if (kNorm) gate /= root;
         v *= kSwish ? swish(gate) : gate;
     } else if (kSwish) {
