@@ -17,8 +17,13 @@ namespace {
 const int kMostValues = 512;  // of a query, a key or a value in attention.comp
 // Of attention_matrix.comp: queries of a group, and those from which on it is taken.
 const int kQueries = 16, kFewQueries = 8;
-// Of attention_wide.comp, each with kQueries: twice as many, half as many and 5 or 7 are slower.
-const int kSubgroups = 4;
+// Of attention_wide.comp: subgroups with kQueries of their own, and those that share the keys of
+// each of them. Where there is a group for each processor at most, more and shorter ones.
+struct WideGroup {
+    int subgroups, shares;
+    uint32_t rows() const { return (uint32_t)(kQueries * subgroups); }
+};
+const WideGroup kManyGroups = {4, 1}, kFewGroups = {2, 2};
 // Invocations of attention_row.comp, which makes those of fewer queries.
 const uint32_t kRowThreads = 256;
 // Of its form that appends to the caches, too: beyond kFewKeys a group has so many of a head, or
@@ -49,21 +54,27 @@ struct AttentionCall {
             record_whole(r);
     }
     void record_wide(Recorder& r) const {
-        const Words constants = {size, out_size, kSubgroups * r.device().features().matrix.subgroup,
-                                 kSubgroups};
-        const int rows = kQueries * kSubgroups;
+        const GpuFeatures& features = r.device().features();
+        const auto groups = [&](const WideGroup& g) {
+            return ((uint32_t)queries + g.rows() - 1) / g.rows();
+        };
+        const uint32_t items = (uint32_t)y.value->shape.n;
+        const bool few = groups(kManyGroups) * (uint32_t)heads * items <= features.processors;
+        const WideGroup& g = few ? kFewGroups : kManyGroups;
+        const Words constants = {size, out_size,
+                                 (uint32_t)(g.subgroups * g.shares) * features.matrix.subgroup,
+                                 g.subgroups, g.shares};
         r.dispatch(Shader::attention_wide, constants,
                    {r.read(*q.value), r.read(*k.value), r.read(*v.value), r.read(*q.value),
                     r.write(*y.value)},
-                   push(q), (uint32_t)((queries + rows - 1) / rows), (uint32_t)heads,
-                   (uint32_t)y.value->shape.n);
+                   push(q), groups(g), (uint32_t)heads, items);
     }
     bool fits_wide(const Recorder& r) const {
         if (mask || queries <= kQueries || !fits_units(r)) return false;
         const uint32_t of_size = (uint32_t)size / 8, of_out = (uint32_t)out_size / 8;
         const uint32_t pitch = std::max({of_size, of_out, 8u}) + 1;
         const uint32_t vectors =
-            64 * (of_size + 1) + 64 * (of_out + 3) + kQueries * kSubgroups * pitch;
+            64 * (of_size + 1) + 64 * (of_out + 3) + kManyGroups.rows() * pitch;
         return 16 * vectors <= r.device().limits().maxComputeSharedMemorySize;
     }
     Words push(const HeadSteps& seen) const {

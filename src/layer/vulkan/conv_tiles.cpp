@@ -46,10 +46,12 @@ const SmallTile kSmall[] = {{{32, 32, 128, 2, 2, 2, 2}, 2, 0.6},
                             {{32, 32, 64, 2, 2, 2, 2}, 4, 0.45}};
 // us: for parts to be added up at all, and for each of them.
 const double kJoin = 1.8, kPart = 0.08;
-// Of s8, whose steps take more loads and rounding: each takes longer by this factor, and groups
-// that do not run at once begin anew (us). 196 x 256 x 2304 takes 13.7 us in 9 parts, and 784 x 128
-// x 1152 9.7 in one (H100).
-const double kInt8Step = 1.5, kInt8Round = 1.7;
+// Of s8, whose steps take more loads and rounding: each takes longer by this factor, and no more
+// than two groups of a processor gain by running at once; those behind begin anew (us). 784 x 128 x
+// 1152 takes 10.2 us in one part and 13.0 in 5, 196 x 512 x 1024 10.6 in one and 16.0 in 4, 196 x
+// 256 x 1024 10.3 in one and 9.3 in 4 (H100).
+const double kInt8Step = 2., kInt8Round = 3.5;
+const int kInt8Resident = 2;
 
 // Of conv_tiled.comp and product.comp: groups that a processor wants, and steps that each is to
 // have at least.
@@ -61,7 +63,8 @@ int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 // us beside a dispatch by itself.
 double cost(const SmallTile& small, int tiles, int steps, int splits, int processors, bool int8) {
-    const int rounds = ceil_div(tiles * splits, small.resident * processors);
+    const int resident = int8 ? std::min(small.resident, kInt8Resident) : small.resident;
+    const int rounds = ceil_div(tiles * splits, resident * processors);
     return rounds * ceil_div(steps, splits) * small.step * (int8 ? kInt8Step : 1.) +
            (int8 ? (rounds - 1) * kInt8Round : 0.) + (splits > 1 ? kJoin + kPart * splits : 0.);
 }

@@ -1,6 +1,7 @@
 // softmax(q k^T scale) v on matrix units (VK_KHR_cooperative_matrix), as attention_matrix.comp, where
 // there is no mask: each subgroup of a group makes 16 queries of a head of an item, and all share the
-// keys and values, 64 at a time. Two passes over the keys: the first finds the largest score of each
+// keys and values, 64 at a time; or several subgroups do, of which each takes its part of these 64, and
+// the first one adds up what they make. Two passes over the keys: the first finds the largest score of each
 // query, so that what the second one adds up stays on the matrix units.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -14,7 +15,8 @@
 layout(constant_id = 0) const uint kSize = 64;  // values of a query and a key, a multiple of 16
 layout(constant_id = 1) const uint kOut = 64;   // of a value, likewise
 layout(constant_id = 2) const uint kThreads = 128;
-layout(constant_id = 3) const uint kSubgroups = 4;
+layout(constant_id = 3) const uint kSubgroups = 4;  // with queries of their own
+layout(constant_id = 4) const uint kShares = 1;     // subgroups that share the keys of each of them
 layout(local_size_x_id = 2) in;
 layout(set = 0, binding = 0) readonly buffer Queries { uvec4 q[]; };
 layout(set = 0, binding = 1) readonly buffer Keys { uvec4 k[]; };
@@ -37,7 +39,8 @@ const uint kSize8 = kSize / 8, kOut8 = kOut / 8, kMost8 = kSize8 > kOut8 ? kSize
 const uint kPitchK = kSize8 + 1, kPitchV = kOut8 + 3, kPitch = (kMost8 > 8 ? kMost8 : 8) + 1;
 const uint kPitchMost = 5;
 shared uvec4 key_rows[kKeys * kPitchK], value_rows[kKeys * kPitchV];
-shared uvec4 areas[kSubgroups * kEdge * kPitch];  // of a subgroup each
+const uint kOwn = kTiles / kShares;  // tiles of keys of a subgroup
+shared uvec4 areas[kSubgroups * kShares * kEdge * kPitch];  // of a subgroup each
 
 const uint kLoadsK = (kKeys * kSize8 + kThreads - 1) / kThreads;
 const uint kLoadsV = (kKeys * kOut8 + kThreads - 1) / kThreads;
@@ -94,10 +97,19 @@ Sums scores(uint tile) {
     return sum;
 }
 
+// Between subgroups that share queries.
+void meet() {
+    if (kShares > 1)
+        barrier();
+    else
+        subgroupBarrier();
+}
+
 void main() {
+    const uint own = gl_SubgroupID % kSubgroups, share = gl_SubgroupID / kSubgroups;
     const uint lane = gl_SubgroupInvocationID, area = gl_SubgroupID * kEdge * kPitch;
     const int head = int(gl_WorkGroupID.y), group = head / heads_per_group;
-    const int first_row = int((gl_WorkGroupID.x * kSubgroups + gl_SubgroupID) * kEdge);
+    const int first_row = int((gl_WorkGroupID.x * kSubgroups + own) * kEdge);
     const int from_k = origin(k_, group), from_v = origin(v_, group);
     load_keys(0, from_k);
     for (uint i = lane; i < kEdge * kSize8; i += gl_SubgroupSize) {
@@ -117,20 +129,23 @@ void main() {
         const bool last = first + int(kKeys) >= keys;
         load_keys(last ? 0 : first + int(kKeys), from_k);
         if (last) load_values(0, from_v);
-        [[unroll]] for (uint tile = 0; tile < kTiles; tile++) {
-            const Sums s = scores(tile);
+        [[unroll]] for (uint tile = 0; tile < kOwn; tile++) {
+            const Sums s = scores(share * kOwn + tile);
             [[unroll]] for (int i = 0; i < s.length(); i++) most[i] = max(most[i], s[i] * scale);
         }
         barrier();
     }
     // The largest of each row, in all its columns.
     coopMatStore(most, areas, area, kPitchMost, gl_CooperativeMatrixLayoutRowMajor);
-    subgroupBarrier();
+    meet();
     vec4 highest = vec4(-infinity);
-    [[unroll]] for (uint i = 0; i < 4; i++)
-        highest = max(highest, uintBitsToFloat(areas[area + lane % kEdge * kPitchMost + i]));
+    [[unroll]] for (uint s = 0; s < kShares; s++) {
+        const uint from = (own + s * kSubgroups) * kEdge * kPitch + lane % kEdge * kPitchMost;
+        [[unroll]] for (uint i = 0; i < 4; i++)
+            highest = max(highest, uintBitsToFloat(areas[from + i]));
+    }
     const float one = max(max(highest.x, highest.y), max(highest.z, highest.w));
-    subgroupBarrier();
+    meet();
     for (uint i = lane / kEdge; i < 4; i += gl_SubgroupSize / kEdge)
         areas[area + lane % kEdge * kPitchMost + i] =
             floatBitsToUint(vec4(one == -infinity ? 0.0 : one));
@@ -149,10 +164,10 @@ void main() {
             load_values(first + int(kKeys), from_v);
         }
         // As their first bits, 11 of f16 and 8 of bf16, and what these leave.
-        Sums rests[kTiles];
+        Sums rests[kOwn];
         subgroupBarrier();
-        [[unroll]] for (uint tile = 0; tile < kTiles; tile++) {
-            Sums w = scores(tile);
+        [[unroll]] for (uint tile = 0; tile < kOwn; tile++) {
+            Sums w = scores(share * kOwn + tile);
             [[unroll]] for (int i = 0; i < w.length(); i++) {
                 const float weight = exp2((w[i] * scale - most[i]) * 1.44269504);
                 // By bits, as compilers may take what was packed and unpacked for what it was.
@@ -162,29 +177,45 @@ void main() {
             coopMatStore(Halves(w), areas, area + tile * 2, kPitch,
                          gl_CooperativeMatrixLayoutRowMajor);
         }
-        Left weights[kTiles], others[kTiles];
+        Left weights[kOwn], others[kOwn];
         subgroupBarrier();
-        [[unroll]] for (uint tile = 0; tile < kTiles; tile++)
+        [[unroll]] for (uint tile = 0; tile < kOwn; tile++)
             coopMatLoad(weights[tile], areas, area + tile * 2, kPitch,
                         gl_CooperativeMatrixLayoutRowMajor);
         subgroupBarrier();
-        [[unroll]] for (uint tile = 0; tile < kTiles; tile++)
+        [[unroll]] for (uint tile = 0; tile < kOwn; tile++)
             coopMatStore(Halves(rests[tile]), areas, area + tile * 2, kPitch,
                          gl_CooperativeMatrixLayoutRowMajor);
         subgroupBarrier();
-        [[unroll]] for (uint tile = 0; tile < kTiles; tile++)
+        [[unroll]] for (uint tile = 0; tile < kOwn; tile++)
             coopMatLoad(others[tile], areas, area + tile * 2, kPitch,
                         gl_CooperativeMatrixLayoutRowMajor);
         [[unroll]] for (uint j = 0; j <= kOut / kEdge; j++) {
-            [[unroll]] for (uint tile = 0; tile < kTiles; tile++) {
+            [[unroll]] for (uint tile = 0; tile < kOwn; tile++) {
                 Right b;
-                coopMatLoad(b, value_rows, tile * kEdge * kPitchV + j * 2, kPitchV,
+                coopMatLoad(b, value_rows,
+                            (share * kOwn + tile) * kEdge * kPitchV + j * 2, kPitchV,
                             gl_CooperativeMatrixLayoutRowMajor);
                 made[j] = coopMatMulAdd(weights[tile], b, made[j]);
                 made[j] = coopMatMulAdd(others[tile], b, made[j]);
             }
         }
         barrier();
+    }
+    if (kShares > 1) {
+        [[unroll]] for (uint j = 0; j <= kOut / kEdge; j++) {
+            if (share > 0)
+                coopMatStore(made[j], areas, area, kPitchMost, gl_CooperativeMatrixLayoutRowMajor);
+            barrier();
+            [[unroll]] for (uint s = 1; s < kShares && share == 0; s++) {
+                Sums other;
+                coopMatLoad(other, areas, (own + s * kSubgroups) * kEdge * kPitch, kPitchMost,
+                            gl_CooperativeMatrixLayoutRowMajor);
+                made[j] += other;
+            }
+            barrier();
+        }
+        if (share > 0) return;
     }
     const Sums all = made[kOut / kEdge];
     [[unroll]] for (uint j = 0; j < kOut / kEdge; j++) {
