@@ -50,7 +50,7 @@ const double kJoin = 1.8, kPart = 0.08;
 // than two groups of a processor gain by running at once; those behind begin anew (us). 784 x 128 x
 // 1152 takes 10.2 us in one part and 13.0 in 5, 196 x 512 x 1024 10.6 in one and 16.0 in 4, 196 x
 // 256 x 1024 10.3 in one and 9.3 in 4 (H100).
-const double kInt8Step = 2., kInt8Round = 3.5;
+const double kInt8Step = 2., kInt8Round = 3.5, kInt8Join = 2.6;
 const int kInt8Resident = 2;
 
 // Of conv_tiled.comp and product.comp: groups that a processor wants, and steps that each is to
@@ -66,7 +66,8 @@ double cost(const SmallTile& small, int tiles, int steps, int splits, int proces
     const int resident = int8 ? std::min(small.resident, kInt8Resident) : small.resident;
     const int rounds = ceil_div(tiles * splits, resident * processors);
     return rounds * ceil_div(steps, splits) * small.step * (int8 ? kInt8Step : 1.) +
-           (int8 ? (rounds - 1) * kInt8Round : 0.) + (splits > 1 ? kJoin + kPart * splits : 0.);
+           (int8 ? (rounds - 1) * kInt8Round : 0.) +
+           (splits > 1 ? (int8 ? kInt8Join : kJoin) + kPart * splits : 0.);
 }
 
 }  // namespace
