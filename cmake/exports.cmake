@@ -2,7 +2,7 @@
 # file takes from another would be one, a sixth of the library.
 #
 # What is private to a class is in a Private of it. A library without GPUs and without ncnn's names has none of the classes that
-# record work for a GPU; one without texts not the functions that compute what a text says.
+# record work for a GPU, and no device to have objects of; one without texts not the functions that compute what a text says.
 #
 # quoll_write_exports(file): writes a version script for GNU ld and lld. A header's declarations begin in the first column,
 # as .clang-format has them.
@@ -27,13 +27,16 @@ function(quoll_write_exports file)
             endif()
         endforeach()
     endforeach()
+    if(NOT QUOLL_VULKAN AND NOT QUOLL_NCNN)
+        list(REMOVE_ITEM classes VulkanDevice PipelineCache)
+    endif()
     list(FILTER functions EXCLUDE REGEX "^quoll_")
     list(REMOVE_DUPLICATES classes)
     list(REMOVE_DUPLICATES functions)
     set(names "")
     foreach(class IN LISTS classes)
         string(APPEND names "    quoll::${class}::[!P]*;\n    quoll::${class}::P[!r]*;\n    quoll::${class}::Pr[!i]*;\n")
-        foreach(table "vtable" "typeinfo" "typeinfo name")
+        foreach(table "vtable" "typeinfo")
             string(APPEND names "    \"${table} for quoll::${class}\";\n")
         endforeach()
     endforeach()

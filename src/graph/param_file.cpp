@@ -6,7 +6,6 @@
 
 #include "quoll/datawriter.h"
 #include "quoll/log.h"
-#include "quoll/platform.h"
 #include "quoll/status.h"
 #include "runtime/text_reader.h"
 
@@ -78,18 +77,15 @@ std::string param_word(const std::string& name) {
 }
 
 int ParamFileReader::read_header() {
+    if (is_text()) return read_text_header();
     if (binary_) return read_binary_header();
-#if QUOLL_STRING
-    return read_text_header();
-#else
     QUOLL_LOGE("[Net] text params are not part of this build (QUOLL_STRING is off)");
     return kError;
-#endif
 }
 
 int ParamFileReader::read_layer(ParamRecord* record) {
     *record = ParamRecord();
-    const int status = binary_ ? read_binary_layer(record) : read_text_layer(record);
+    const int status = is_text() ? read_text_layer(record) : read_binary_layer(record);
     layers_read_++;
     return status;
 }
@@ -219,7 +215,7 @@ int ParamFileWriter::write(const std::string& bytes) const {
 
 int ParamFileWriter::write_header(size_t layers, size_t blobs) const {
     std::string bytes;
-    if (!binary_) {
+    if (is_text()) {
         bytes = std::to_string(kParamMagic) + "\n" + std::to_string(layers) + " " +
                 std::to_string(blobs) + "\n";
         return write(bytes);
@@ -240,7 +236,7 @@ int ParamFileWriter::write_layer(const ParamRecord& record,
                                  const std::vector<std::string>& blob_names) const {
     const std::string where = "[" + record.type + " " + record.name + "]";
     std::string bytes;
-    if (binary_) {
+    if (!is_text()) {
         append_int(&bytes, record.typeindex);
         append_int(&bytes, (int)record.bottoms.size());
         append_int(&bytes, (int)record.tops.size());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "quoll/paramdict.h"
+#include "quoll/platform.h"
 
 namespace quoll {
 
@@ -43,6 +44,9 @@ private:
     int read_text_blob(const ParamRecord& record, int* id);
     int read_binary_blob(const ParamRecord& record, int* id);
 
+    // A library without texts refuses them in read_header.
+    bool is_text() const { return QUOLL_STRING && !binary_; }
+
     const DataReader& dr_;
     const bool binary_;
     int layer_count_ = 0, blob_count_ = 0, layers_read_ = 0;
@@ -61,6 +65,8 @@ public:
 
 private:
     int write(const std::string& bytes) const;
+    bool is_text() const { return QUOLL_STRING && !binary_; }
+
     const DataWriter& dw_;
     const bool binary_, columns_;
 };

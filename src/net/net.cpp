@@ -14,6 +14,7 @@
 #include "quoll/datareader.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
+#include "quoll/platform.h"
 #include "runtime/exceptions.h"
 #include "runtime/file_format.h"
 #include "runtime/mapped_file.h"
@@ -397,6 +398,7 @@ static size_t edit_distance(const std::string& a, const std::string& b) {
 }
 
 std::string suggest_names(const std::string& name, const std::vector<std::string>& candidates) {
+    if (!QUOLL_STRING) return "";  // binary params have no names
     // Enough to be useful; names beyond these would only slow the message down.
     const size_t kMostCandidates = 4096, kMostNames = 3, kLongest = 128;
     std::vector<std::pair<size_t, std::string>> near;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "layer/common/built_layers.h"
 #include "layer/common/schema.h"
 #include "layer/common/stored.h"
 #include "layer/common/tensor.h"
@@ -388,8 +389,10 @@ int Executor::run_step(const Step& step) {
     if (graph_->is_off_host(step.layer)) return kNeedsHostWeights;
     const bool on_device = runs_on_device(layer);
     if (!on_device) QUOLL_RETURN_IF_ERROR(fetch_inputs(layer));
-    if (const LoopEnd* loop = as_loop(*graph_, layer)) return run_loop(step.layer, *loop);
-    if (const Select* select = as_select(layer)) QUOLL_RETURN_IF_ERROR(run_choice(*select));
+    const LoopEnd* loop = kIsBuilt<LoopEnd> ? as_loop(*graph_, layer) : nullptr;
+    if (loop) return run_loop(step.layer, *loop);
+    const Select* select = kIsBuilt<Select> ? as_select(layer) : nullptr;
+    if (select) QUOLL_RETURN_IF_ERROR(run_choice(*select));
     if (observer) {
         StepLayout layout = step.sized.layout;
         layout.memory = step.memory;

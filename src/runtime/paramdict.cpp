@@ -12,6 +12,7 @@
 
 #include "quoll/datawriter.h"
 #include "quoll/log.h"
+#include "quoll/platform.h"
 #include "quoll/status.h"
 #include "runtime/exceptions.h"
 #include "runtime/log_mute.h"
@@ -361,7 +362,13 @@ static const int kArrayBase = -23300;
 static const int kStringBase = -23400;
 static const int kEndOfParams = -233;
 
+static int refuse_text(const char* where) {
+    QUOLL_LOGE("%s text params are not part of this build (QUOLL_STRING is off)", where);
+    return kError;
+}
+
 int ParamDict::load_param(const DataReader& dr, const char* where) {
+    if (!QUOLL_STRING) return refuse_text(where);
     return catch_no_memory("ParamDict", [&]() -> int {
         clear();
         std::string token;
@@ -517,6 +524,7 @@ void append_int(std::string* bytes, int v) { bytes->append((const char*)&v, 4); 
 }  // namespace
 
 int ParamDict::save_param(const DataWriter& dw, const char* where) const {
+    if (!QUOLL_STRING) return refuse_text(where);
     return catch_no_memory("ParamDict", [&]() -> int {
         QUOLL_RETURN_IF_ERROR(d->check_writable(where, true));
         std::string text;

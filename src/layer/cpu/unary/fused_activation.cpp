@@ -4,16 +4,28 @@
 
 namespace quoll {
 
+#if defined(QUOLL_FEW_ACTIVATIONS)
+// The scalar reference, of activations whose kernels are left out of this build.
+template <int type>
+static void reference_kernel(const float* in, float* out, size_t n, const float* params) {
+    for (size_t i = 0; i < n; i++) out[i] = activate(in[i], Activation(type, params[0], params[1]));
+}
+#define QUOLL_KERNEL_OR_REFERENCE(number, kernel) (kernel) ? (kernel) : reference_kernel<number>
+#else
+#define QUOLL_KERNEL_OR_REFERENCE(number, kernel) kernel
+#endif
+
 static UnaryKernel kernel_of(const UnaryKernels& k, const Activation& f) {
     switch (f.type) {
 #define QUOLL_ACTIVATION(number, name, formula, kernel, ...) \
     case number:                                             \
-        return kernel;
+        return QUOLL_KERNEL_OR_REFERENCE(number, kernel);
         QUOLL_ACTIVATIONS(QUOLL_ACTIVATION)
 #undef QUOLL_ACTIVATION
     }
     return nullptr;
 }
+#undef QUOLL_KERNEL_OR_REFERENCE
 
 FusedActivation::FusedActivation(const KernelSet& kernels, const Activation& f, bool to_bf16)
     : FusedActivation() {

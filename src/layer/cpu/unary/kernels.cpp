@@ -18,6 +18,10 @@ struct Members {
 // What fused_activation.cpp takes.
 constexpr bool is_wanted(UnaryKernel UnaryKernels::*kernel) {
     constexpr Members k{};
+#if defined(QUOLL_FEW_ACTIVATIONS)
+    for (const auto left_out : {k.sigmoid, k.mish, k.swish, k.gelu, k.gelu_fast})
+        if (kernel == left_out) return false;
+#endif
     for (const float a : {0.f, 1.f}) {
         const struct { float a; } f = {a};
 #define QUOLL_ACTIVATION(number, name, formula, member, ...) \
