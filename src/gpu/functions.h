@@ -49,7 +49,6 @@
     X(CmdBindDescriptorSets)          \
     X(CmdPushConstants)               \
     X(CmdDispatch)                    \
-    X(CmdExecuteCommands)             \
     X(CmdDispatchBase)                \
     X(CmdPipelineBarrier)             \
     X(CmdCopyBuffer)                  \
