@@ -18,6 +18,7 @@
 #include "gpu/device.h"
 #include "layer/vulkan/compiled_region.h"
 #include "layer/vulkan/vulkan_backend.h"
+#include "product_check.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
 #include "quoll/net.h"
@@ -275,23 +276,7 @@ TEST_F(Vulkan, f16_products_stay_within_their_bound) {
             const Mat a = exact_halves(depth, rows, 1);
             const Mat b =
                 transposed ? exact_halves(depth, columns, 2) : exact_halves(columns, depth, 2);
-            Extractor ex = net.create_extractor();
-            Mat y;
-            ASSERT_EQ(0, ex.input("a", a));
-            ASSERT_EQ(0, ex.input("b", b));
-            ASSERT_EQ(0, ex.extract("y", y));
-            for (int i = 0; i < rows; i++) {
-                for (int j = 0; j < columns; j++) {
-                    double sum = 0, size = 0;
-                    for (int k = 0; k < depth; k++) {
-                        const double p =
-                            (double)a.row(i)[k] * (transposed ? b.row(j)[k] : b.row(k)[j]);
-                        sum += p, size += fabs(p);
-                    }
-                    const double bound = fabs(sum) / 2048 + 1e-7 + depth * size / 8388608;
-                    ASSERT_NEAR(sum, y.row(i)[j], bound) << depth << " " << i << " " << j;
-                }
-            }
+            expect_product(net, a, b, transposed != 0, 1. / 2048, 1e-7, 1);
         }
     }
 }
@@ -306,22 +291,7 @@ void expect_large_product(int rows, int columns, int depth) {
                                     "MatMul product 2 1 a b y 0=1\n"));
     ASSERT_EQ(0, net.load_model(RandomWeights()));
     const Mat a = exact_halves(depth, rows, 1), b = exact_halves(depth, columns, 2);
-    Extractor ex = net.create_extractor();
-    Mat y;
-    ASSERT_EQ(0, ex.input("a", a));
-    ASSERT_EQ(0, ex.input("b", b));
-    ASSERT_EQ(0, ex.extract("y", y));
-    for (int i = 0; i < rows; i += i + 31 < rows ? 31 : std::max(1, rows - 1 - i)) {
-        for (int j = 0; j < columns; j++) {
-            double sum = 0, size = 0;
-            for (int k = 0; k < depth; k++) {
-                const double p = (double)a.row(i)[k] * b.row(j)[k];
-                sum += p, size += fabs(p);
-            }
-            const double bound = fabs(sum) / 2048 + 1e-7 + depth * size / 8388608;
-            ASSERT_NEAR(sum, y.row(i)[j], bound) << rows << " " << i << " " << j;
-        }
-    }
+    expect_product(net, a, b, true, 1. / 2048, 1e-7, 31);
 }
 
 // Products that fill a device several times, for each tile of conv_tiles.cpp that they may have
