@@ -131,8 +131,11 @@ int run(const Net& net, const Mat& input, std::vector<Mat>* outs) {
     return kOk;
 }
 
+// NaN where all that was wanted is one value, as of a softmax along an axis of 1: any answer would
+// look right.
 double difference(const std::vector<Mat>& got, const std::vector<Mat>& want) {
     double range = 0, most = 0;
+    float least = INFINITY, largest = -INFINITY;
     for (size_t k = 0; k < want.size(); k++)
         for (int j = 0; j < want[k].n * want[k].c; j++) {
             const int item = j / want[k].c, q = j % want[k].c;
@@ -140,11 +143,13 @@ double difference(const std::vector<Mat>& got, const std::vector<Mat>& want) {
             const float* b = (const float*)want[k].data + item * want[k].nstep + q * want[k].cstep;
             for (int i = 0; i < want[k].w * want[k].h * want[k].d; i++) {
                 range = std::max(range, (double)fabsf(b[i]));
+                least = std::min(least, b[i]), largest = std::max(largest, b[i]);
                 most = std::max(most, (double)fabsf(a[i] - b[i]));
                 if (!isfinite(a[i])) return INFINITY;
             }
         }
-    return range > 0 ? most / range : INFINITY;
+    if (!(least < largest)) return NAN;
+    return most / range;
 }
 
 // The least time of each dispatch.

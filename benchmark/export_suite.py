@@ -282,7 +282,7 @@ def export(name, folder):
 
     torch.manual_seed(int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], 'big'))
     model, inputs = SUITE[name]()
-    randomise_norms(model.eval())
+    randomise_zeros(model.eval())
     path = folder / f'{name}.onnx'
     names = [f'in{i}' for i in range(len(inputs))]
     torch.backends.mha.set_fastpath_enabled(False)  # one fused operator that no exporter knows
@@ -294,9 +294,9 @@ def export(name, folder):
             torch.onnx.export(model, inputs, str(path), dynamo=True, input_names=names, external_data=False, verbose=False)
 
 
-def randomise_norms(model):
+def randomise_zeros(model):
     """Statistics of batch norms as training would leave them, rather than zeros and ones that an exporter folds to nothing, and factors
-    that do not make all before them nothing, as those that begin with zeros do."""
+    and matrices (classifiers of vision transformers) that do not make all before them nothing, as those that begin with zeros do."""
     import torch
 
     for module in model.modules():
@@ -305,6 +305,9 @@ def randomise_norms(model):
             module.running_var.uniform_(0.8, 1.2)
             if module.weight is not None and not module.weight.any():
                 torch.nn.init.uniform_(module.weight, 0.2, 0.6)
+    for weight in model.parameters():
+        if weight.dim() > 1 and weight.numel() and not weight.any():
+            torch.nn.init.trunc_normal_(weight, std=0.02)
 
 
 def main():
