@@ -21,6 +21,7 @@ static LayerCase with_add(LayerCase layer, Shape added) {
 
 static const std::vector<LayerCase> kCases = {
     conv(Shape(9, 7, 1), 1, 1, "5=1"),
+    conv(Shape(22, 21, 1), 4, 1, "5=1 9=2 -23310=1,0.1"),
     conv(Shape(9, 7, 4), 8, 1),
     conv(Shape(10, 11, 16), 16, 1, "5=1 9=1"),
     conv(Shape(10, 11, 16), 24, 1, "3=2 5=1 9=6 -23310=2,0.2,0.5"),

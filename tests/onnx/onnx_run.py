@@ -29,6 +29,15 @@ def run_program(arguments, timeout=300):
     return done.stdout
 
 
+def has_gpu():
+    """Is there a Vulkan device, and the programs built with it?"""
+    try:
+        run_program([BIN / 'bench_gpu', '--list'])
+    except (Failure, FileNotFoundError):
+        return False
+    return True
+
+
 def convert(model, folder, *options):
     """Writes m.param and m.bin into `folder` and returns their paths."""
     param, weights = pathlib.Path(folder) / 'm.param', pathlib.Path(folder) / 'm.bin'

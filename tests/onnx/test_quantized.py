@@ -367,3 +367,22 @@ def test_convolutions_quantised_at_run_time(weights, tmp_path):
     net = compare(path, {'x': rng.standard_normal((1, 4, 9, 11)).astype(np.float32)}, tmp_path, 1e-3)
     assert count(net, 'CastTo') == 0
     assert count(net, 'Convolution') == 1
+
+
+@pytest.mark.parametrize('kind', ['uint8', 'int8', 'int32'])
+@pytest.mark.parametrize('mode', ['nearest', 'linear'])
+def test_resized_integers(kind, mode, tmp_path):
+    """Quantised as operators, a Resize takes integers: they are interpolated as floats and cut. By powers of two, whose
+    parts floats hold."""
+    low, high = (0, 255) if kind == 'uint8' else (-128, 127)
+    x = np.random.default_rng(3).integers(low, high, (1, 2, 5, 7)).astype(kind)
+    element = helper.np_dtype_to_tensor_dtype(x.dtype)
+    graph = helper.make_graph([helper.make_node('Resize', ['x', '', 's'], ['y'], mode=mode)], 'g',
+                              [helper.make_tensor_value_info('x', element, x.shape)],
+                              [helper.make_tensor_value_info('y', element, None)],
+                              [numpy_helper.from_array(np.float32([1, 1, 2, 4]), 's')])
+    path = tmp_path / 'm.onnx'
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 14)], ir_version=8), path)
+    got, want = run((path,), {'x': x}, ['y'], tmp_path)['y'], reference(path, {'x': x})['y']
+    assert got.dtype == want.dtype
+    assert np.array_equal(got, want)

@@ -339,6 +339,10 @@ public:
     // Adds a layer; its first output is named after the node's output `i`.
     ModelLayer& emit(const char* type, const std::vector<std::string>& inputs, int i = 0,
                      int count = 1);
+    // `blob`, of values of `type`, as f32, and f32 values as such of `type` (cut to whole numbers):
+    // by layers where it is no type of floats.
+    std::string as_f32(const std::string& blob, ElementType type);
+    std::string from_f32(const std::string& blob, ElementType type);
     // Declares an output.
     Value* set(int i, ElementType type, const std::vector<Dim>& shape, const Form& form,
                const std::string& blob);

@@ -156,6 +156,20 @@ ModelLayer& Op::emit(const char* type, const std::vector<std::string>& ins, int 
     return c.emit(type, ins, wish, count);
 }
 
+std::string Op::as_f32(const std::string& blob, ElementType type) {
+    if (is_float(type)) return blob;
+    ModelLayer& cast = emit("CastTo", {blob});
+    cast.set("to", cast_code(ElementType::kFloat));
+    return cast.outputs[0];
+}
+
+std::string Op::from_f32(const std::string& blob, ElementType type) {
+    if (is_float(type)) return blob;
+    ModelLayer& cast = emit("CastTo", {blob});
+    cast.set("to", cast_code(type));
+    return cast.outputs[0];
+}
+
 Value* Op::set(int i, ElementType type, const std::vector<Dim>& shape, const Form& form,
                const std::string& blob) {
     if (!wants(i)) return nullptr;

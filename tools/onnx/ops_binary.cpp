@@ -115,14 +115,6 @@ bool sub(Op& op) { return arithmetic(op, kSub, 1); }
 bool mul(Op& op) { return arithmetic(op, kMul, 2); }
 bool div(Op& op) { return arithmetic(op, kDiv, 3); }
 
-// Casts a value to f32 and back for operand types that differ.
-std::string as_float(Op& op, const std::string& blob, const Value* v) {
-    if (v->floats()) return blob;
-    ModelLayer& cast = op.emit("CastTo", {blob});
-    cast.set("to", 0);
-    return cast.outputs[0];
-}
-
 bool pow(Op& op) {
     Value *x = op.in(0), *y = op.in(1);
     if (x->floats() == y->floats() && x->floats()) {
@@ -143,16 +135,10 @@ bool pow(Op& op) {
         op.set(0, x->type, b.shape, b.form, layer.outputs[0]);
         return true;
     }
-    const std::string base = as_float(op, b.blobs[0], x), power = as_float(op, b.blobs[1], y);
+    const std::string base = op.as_f32(b.blobs[0], x->type), power = op.as_f32(b.blobs[1], y->type);
     ModelLayer& layer = op.emit("TensorBinary", {base, power});
     layer.set("op_type", 6);
-    std::string out = layer.outputs[0];
-    if (!x->floats()) {
-        ModelLayer& cast = op.emit("CastTo", {out});
-        cast.set("to", cast_code(x->type));
-        out = cast.outputs[0];
-    }
-    op.set(0, x->type, b.shape, b.form, out);
+    op.set(0, x->type, b.shape, b.form, op.from_f32(layer.outputs[0], x->type));
     return true;
 }
 

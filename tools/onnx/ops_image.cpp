@@ -111,6 +111,12 @@ void set_modes(Op& op, const std::string& mode, const std::string& transform,
                std::max(0, index_of(policy, {"stretch", "not_larger", "not_smaller"})));
 }
 
+// Integers are interpolated as floats and cut, as ONNX Runtime does.
+std::string resized(Op& op, const ModelLayer& layer, ElementType type, const std::string& mode) {
+    const std::string out = layer.outputs[0];
+    return mode == "nearest" ? out : op.from_f32(out, type);
+}
+
 bool emit_resize(Op& op, Value* x, const ResizePlan& p, const std::string& mode,
                  const std::string& transform, const std::string& nearest) {
     if (fast_resize(op, x, p, mode, transform, nearest)) return true;
@@ -142,15 +148,16 @@ bool emit_resize(Op& op, Value* x, const ResizePlan& p, const std::string& mode,
         return true;
     }
     roi.insert(roi.end(), ends.begin(), ends.end());
-    const std::string from = op.blob(x, form);
+    std::string from = op.blob(x, form);
     if (from.empty()) return false;
+    if (mode != "nearest") from = op.as_f32(from, x->type);
     ModelLayer& layer = op.emit("Resize", {from});
     set_modes(op, mode, transform, nearest, &layer);
     layer.set("axes", axes);
     if (!scales.empty()) layer.set("scales", scales);
     if (!sizes.empty()) layer.set("sizes", sizes);
     if (!roi.empty()) layer.set("roi", roi);
-    op.set(0, x->type, p.shape, form, layer.outputs[0]);
+    op.set(0, x->type, p.shape, form, resized(op, layer, x->type, mode));
     return true;
 }
 
@@ -163,6 +170,7 @@ bool resize_at_run_time(Op& op, Value* x, Value* scales, Value* sizes, const std
     std::vector<std::string> from = {op.plain(x), op.plain(sizes ? sizes : scales)};
     for (const std::string& blob : from)
         if (blob.empty()) return false;
+    if (mode != "nearest") from[0] = op.as_f32(from[0], x->type);
     std::vector<Dim> shape = x->shape;
     for (int a = 0; a < x->rank(); a++)
         if (axes.empty() || std::count(axes.begin(), axes.end(), a) ||
@@ -176,7 +184,7 @@ bool resize_at_run_time(Op& op, Value* x, Value* scales, Value* sizes, const std
     if (!axes.empty()) layer.set("axes", axes);
     if (transform == "tf_crop_and_resize" && op.has(1))
         layer.set("roi", op.in(1)->constant->floats());
-    op.set(0, x->type, shape, Form::plain(x->rank()), layer.outputs[0]);
+    op.set(0, x->type, shape, Form::plain(x->rank()), resized(op, layer, x->type, mode));
     return true;
 }
 

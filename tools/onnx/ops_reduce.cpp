@@ -41,11 +41,8 @@ bool reduced_form(Value* x, const std::vector<char>& reduced, bool keep, Form* f
 
 // f32 for what only floats are reduced in.
 std::string widened(Op& op, Value* x, const std::string& blob) {
-    if (x->floats()) return blob;
-    op.c.note("reductions of integers are computed in float32");
-    ModelLayer& cast = op.emit("CastTo", {blob});
-    cast.set("to", 0);
-    return cast.outputs[0];
+    if (!x->floats()) op.c.note("reductions of integers are computed in float32");
+    return op.as_f32(blob, x->type);
 }
 
 // What the operators give for no values at all.
@@ -162,13 +159,7 @@ bool reduce(Op& op, int operation, int axes_input_since) {
     layer.set("axes", mat_axes);
     layer.set("keepdims", keep && rank > 0 ? 1 : 0);
     layer.set("fixbug0", 1);
-    std::string out = layer.outputs[0];
-    if (!x->floats()) {
-        ModelLayer& cast = op.emit("CastTo", {out});
-        cast.set("to", cast_code(x->type));
-        out = cast.outputs[0];
-    }
-    op.set(0, x->type, shape, to, out);
+    op.set(0, x->type, shape, to, op.from_f32(layer.outputs[0], x->type));
     set_reduced_content(op, x, operation);
     return true;
 }

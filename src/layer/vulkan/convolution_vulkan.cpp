@@ -214,7 +214,8 @@ private:
             return kOk;
         }
         if (reads_upload(0, shapes) && in[0].layout == Layout::kPlanar) {
-            record_planar(r, in[0], words, constants, bindings);
+            record_planar(r, in[0], words, {f_.type, layer_.bias_term, layer_.add_input, false},
+                          bindings);  // a window of one pixel is one of rows and columns, too
             return kOk;
         }
         record_product(r, words, constants, bindings, fused.gate, is_flat(push.g), bits);
