@@ -198,8 +198,10 @@ GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device)
     features.float16 = half.shaderFloat16 && version >= VK_API_VERSION_1_2;
     features.int8 = half.shaderInt8 && version >= VK_API_VERSION_1_2;
     features.storage8 = bytes.storageBuffer8BitAccess && version >= VK_API_VERSION_1_2;
-    features.subgroup_sums = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
-                             (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
+    const bool groups = subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
+    const VkSubgroupFeatureFlags operations = groups ? subgroup.supportedOperations : 0;
+    features.subgroup_sums = operations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
+    features.subgroup_shuffles = operations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
     features.dot_products = dot.shaderIntegerDotProduct && version >= VK_API_VERSION_1_3;
     if (features.storage16 && features.float16 && version >= VK_API_VERSION_1_3)
         features.matrix = probe_matrix(vk, device, extensions);

@@ -24,6 +24,7 @@ struct GpuFeatures {
     bool int8 = false;           // arithmetic on them
     bool dot_products = false;   // of four bytes each
     bool subgroup_sums = false;  // over the invocations of a subgroup
+    bool subgroup_shuffles = false;
     MatrixUnits matrix;
     // Streaming multiprocessors or compute units; 0 where no extension tells.
     uint32_t processors = 0;

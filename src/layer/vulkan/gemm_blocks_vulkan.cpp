@@ -15,6 +15,9 @@ namespace {
 
 // Where no extension tells how many processors there are, and the invocations of one of them.
 const uint32_t kProcessors = 16, kResident = 1024;
+// Of gemv_blocks.comp: invocations that a subgroup is expected to have and a group has at most, and
+// loads of four words of weights that an invocation waits for at once.
+const int kLanes = 32, kMostThreads = 512, kMostLoads = 2;
 
 class GemmBlocksVulkan : public VulkanLayer {
 public:
@@ -104,38 +107,39 @@ private:
     // Whether gemv_blocks.comp makes it.
     bool takes_bytes(const Recorder& r, const Gemm::Product& p) const {
         return is_wide(p) && r.storage() == Storage::f16 && r.device().features().dot_products &&
-               r.device().features().subgroup_sums && !quant_.input_scales &&
-               p.k * bits_ % 128 == 0 && quant_.block * bits_ % 128 == 0;
+               r.device().features().subgroup_sums && r.device().features().subgroup_shuffles &&
+               !quant_.input_scales && p.k * bits_ % 128 == 0 && quant_.block * bits_ % 128 == 0 &&
+               bytes_memory(p.k) <= r.device().limits().maxComputeSharedMemorySize;
+    }
+    // What gemv_blocks.comp shares: two bytes of each value, 8 bytes a unit, sums of squares.
+    uint32_t bytes_memory(int depth) const {
+        return (uint32_t)(2 * depth + 8 * units(depth) + kMostThreads);
     }
     // How gemv_blocks.comp divides a product.
     struct BytesTiling {
-        int columns;  // of each matrix that a group makes at once
-        int words;    // of a column that an invocation takes at once
-        int threads, rounds;
+        int ahead;  // units of four words that an invocation loads of each at once
+        int threads;
         uint32_t groups;
     };
-    // Four sums an invocation, two where that makes too few groups for all processors. Groups that
-    // run at once go on with further columns, as they have made bytes of x already. Of 2, 4 and 8
-    // sums, and 512 to 2,048 invocations a processor, these are the fastest on an H100.
+    // A subgroup waits for few loads at once, so that many run on a processor. A group makes bytes
+    // of x once for all of its subgroups, which go on with further columns.
     BytesTiling tiling(const Recorder& r, const Gemm::Product& p, bool pair) const {
         const uint32_t known = r.device().features().processors;
         const int processors = (int)(known ? known : kProcessors);
-        const int row = (int)((int64_t)p.k * bits_ / 32);
         BytesTiling t;
-        t.columns = pair || p.n < 4 * 2 * processors ? 2 : 4;
-        const int most = (int)most_invocations(r);
-        t.words = bits_ == 4 && row <= most ? 1 : 4;
-        const int units = row / t.words;
-        t.rounds = (units + most - 1) / most;
-        t.threads = ((units + t.rounds - 1) / t.rounds + 31) / 32 * 32;
-        // The more an invocation holds, the fewer run at once.
-        const int invocations = t.words == 1 ? 2 * (int)kResident : (int)kResident / t.rounds;
-        const int at_once = processors * std::max(invocations / t.threads, 1);
-        const int tiles = (p.n + t.columns - 1) / t.columns;
-        const int each = (tiles + at_once - 1) / at_once;
-        t.groups = (uint32_t)((tiles + each - 1) / each);
+        const int steps = (units(p.k) + kLanes - 1) / kLanes;
+        const int most = kMostLoads / (pair ? 2 : 1);
+        const int chunks = (steps + most - 1) / most;
+        t.ahead = (steps + chunks - 1) / chunks;
+        const int each = (p.n + processors - 1) / processors;
+        const int limit = (int)most_invocations(r, kMostThreads) / kLanes;
+        t.threads = std::min(std::max(each, 4), limit) * kLanes;
+        const int subgroups = t.threads / kLanes;
+        const int at_once = processors * std::max((int)(2 * kResident) / t.threads, 1);
+        t.groups = (uint32_t)std::min((p.n + subgroups - 1) / subgroups, at_once);
         return t;
     }
+    int units(int depth) const { return depth * bits_ / 128; }
     void record_bytes(Recorder& r, const Gemm::Product& p, const Values& in, const Values& out,
                       const Fused& fused) const {
         const auto* pair = static_cast<const GemmBlocksVulkan*>(fused.pair);
@@ -145,10 +149,10 @@ private:
         const BytesTiling t = tiling(r, p, pair != nullptr);
         r.dispatch(
             Shader::gemv_blocks,
-            {bits_, t.columns, layer_.quantize_zeros != 0, c.is_there,
+            {bits_, t.ahead, layer_.quantize_zeros != 0, c.is_there,
              fused.f.type == kActivationSwish, fused.factor != nullptr, fused.norm != nullptr,
-             fused.norm && fused.norm->has_factors, pair != nullptr, t.words, t.threads,
-             has_half_scales_, t.rounds},
+             fused.norm && fused.norm->has_factors, pair != nullptr, p.k, t.threads,
+             has_half_scales_},
             {r.read(in[0]), weight_, scales_, pair ? pair->scales_ : c.values, r.write(out[0]),
              pair           ? pair->weight_
              : fused.factor ? r.read(factor)
@@ -201,15 +205,15 @@ private:
         const std::vector<float> added = values_of(more);
         values->insert(values->end(), added.begin(), added.end());
     }
-    static uint32_t most_invocations(const Recorder& r) {
+    static uint32_t most_invocations(const Recorder& r, uint32_t wanted) {
         const VkPhysicalDeviceLimits& limits = r.device().limits();
         return std::min<uint32_t>(
-            {256, limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]});
+            {wanted, limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]});
     }
     // Invocations that share a sum of so many words: one word each, as far as all groups run at
     // once.
     static int lanes_for(const Recorder& r, int words, uint32_t groups, int matrices) {
-        const uint32_t most = most_invocations(r);
+        const uint32_t most = most_invocations(r, 256);
         const uint32_t known = r.device().features().processors;
         const uint32_t at_once = (known ? known : kProcessors) * kResident;
         uint32_t lanes = 64;

@@ -1,17 +1,19 @@
-// y = f(alpha (x B + beta C)) F of one row x, as gemm_blocks.comp's, by dot products of bytes: what
-// an invocation takes of x at once becomes integers of 16 bits, 1 / 65024 of its largest value
-// apart at most, whose bytes are multiplied by the digits of B exactly. A group makes kColumns
-// columns, of both matrices with kPair.
+// y = f(alpha (x B + beta C)) F of one row x, as gemm_blocks.comp's, by dot products of bytes: the
+// values of x that meet four words of a column (a unit) become integers of 16 bits, 1 / 65024 of their
+// largest one apart at most, whose bytes are multiplied by the digits of B exactly. A group makes
+// them once, in shared memory; then each of its subgroups makes a column at a time by itself, of both
+// matrices with kPair.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_spirv_intrinsics : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 #include "storage.glsl"
 #include "math.glsl"
 
 layout(constant_id = 0) const int kBits = 4;
-layout(constant_id = 1) const int kColumns = 4;
+layout(constant_id = 1) const int kAhead = 1;  // units that an invocation loads at once
 layout(constant_id = 2) const bool kZeros = false;
 layout(constant_id = 3) const bool kAddend = false;
 layout(constant_id = 4) const bool kSwish = false;
@@ -20,14 +22,12 @@ layout(constant_id = 5) const bool kFactor = false;
 layout(constant_id = 6) const bool kNorm = false;
 layout(constant_id = 7) const bool kNormFactors = false;
 layout(constant_id = 8) const bool kPair = false;
-layout(constant_id = 9) const int kWords = 4;  // of a column that an invocation takes at once: 1, 4
+layout(constant_id = 9) const int kDepth = 32;
 layout(constant_id = 10) const int kThreads = 64;
 layout(local_size_x_id = 10) in;
 layout(constant_id = 11) const bool kHalfScales = false;
-layout(constant_id = 12) const int kRounds = 1;  // that an invocation takes of x
 READS4(0, Input, x4);
-layout(set = 0, binding = 1) readonly buffer Weight { uint weight[]; };
-layout(set = 0, binding = 1) readonly buffer Weight4 { uvec4 weight4[]; };  // the same
+layout(set = 0, binding = 1) readonly buffer Weight { uvec4 weight[]; };
 // Of [column][block], behind them the zero points.
 layout(set = 0, binding = 2) readonly buffer Scales { float scales[]; };
 READS(2, HalfScales, half_scales);  // the same with kHalfScales
@@ -36,8 +36,7 @@ layout(set = 0, binding = 3) readonly buffer OtherScales { float other_scales[];
 READS(3, OtherHalfScales, other_half_scales);
 WRITES(4, Output, y);
 READS(5, Factor, factor);
-layout(set = 0, binding = 5) readonly buffer OtherWeight { uint other_weight[]; };  // kPair
-layout(set = 0, binding = 5) readonly buffer OtherWeight4 { uvec4 other_weight4[]; };
+layout(set = 0, binding = 5) readonly buffer OtherWeight { uvec4 other_weight[]; };  // kPair
 layout(set = 0, binding = 6) readonly buffer NormFactors4 { vec4 norm_factors4[]; };
 layout(push_constant) uniform Push {
     int columns, depth, words, blocks, block;  // of a row of B, a multiple of four words
@@ -53,171 +52,191 @@ uint dot_unsigned(uint a, uint b, spirv_literal int format);
 spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4452)
 int dot_signed_unsigned(uint a, uint b, spirv_literal int format);
 
-const int kEach = 32 / kBits;          // values of a word
-const int kUnit = kWords * kEach;      // values that an invocation takes at once
-const int kQuads = kUnit / 4;
-const int kMatrices = kPair ? 2 : 1, kSums = kMatrices * kColumns;
+const int kUnit = 128 / kBits, kUnits = kDepth / kUnit;  // values of a unit; units of a column
+// Values are made bytes by eights: a slice.
+const int kSlices = kUnit / 8;  // of a unit
+const int kAllSlices = kSlices * kUnits;
+const int kRounds = (kAllSlices + kThreads - 1) / kThreads;  // that an invocation makes
+const int kSums = kPair ? 2 : 1;
 const int kHalf = 1 << (kBits - 1);    // was added to the digits
 const float kMost = 32512.0;           // magnitude of inputs as integers
 const float kRounding = 12582912.0;    // 1.5 * 2^23: the low bits of a sum with it are an integer
-// Parts of sums, by subgroup (of four invocations at least); those of squares behind them.
-const int kPitch = kThreads / 4;
-shared float parts[2 * kSums * kPitch], square_parts[kPitch];
 
-// What an invocation has of x: bytes of four values each, in the order of the digits, what 1 stands
-// for, and the sum of the integers.
-uint high[kRounds * kQuads], low[kRounds * kQuads];
-float one[kRounds];
-int all[kRounds];
-float squares = 0.0;
-// What it has of the columns of a group.
-uint bits[kRounds * kSums * kWords];
-float factors[kRounds * kSums], zeros[kRounds * kSums];
+// Of [slice of a unit][unit]: the high and the low bytes of the integers, in the order of the digits.
+shared uvec4 slices[kAllSlices];
+// Of a unit: what 1 stands for, as bits, and the sum of the integers.
+shared uvec2 units[kUnits];
+shared float square_parts[kThreads / 4];  // by subgroup, of four invocations at least
 
-// Of four values, whose integers are the low 16 bits.
-void split_bytes(int quad, vec4 v, float inverse) {
+// What an invocation has of the column of its subgroup, or the columns.
+uvec4 digits[kAhead * kSums];
+float factors[kAhead * kSums], zeros[kAhead * kSums];
+
+// Of four values, whose integers are the low 16 bits: (high, low) bytes.
+uvec2 split_bytes(vec4 v, float inverse) {
     const uvec4 bits = floatBitsToUint(v * inverse + kRounding);
     const uint first = bitfieldInsert(bits.x, bits.z, 16, 16);
     const uint second = bitfieldInsert(bits.y, bits.w, 16, 16);
     const uint mask = 0x00ff00ffu;
-    low[quad] = (first & mask) | (second << 8 & ~mask);
-    high[quad] = (first >> 8 & mask) | (second & ~mask);
+    return uvec2((first >> 8 & mask) | (second & ~mask), (first & mask) | (second << 8 & ~mask));
 }
 
-// What is not finite makes `one` not finite.
-void take_inputs(int round) {
-    const int unit = int(gl_LocalInvocationID.x) + round * kThreads, quad = round * kQuads;
-    vec4 values[kQuads];
-    uint most_bits = 0;
-    [[unroll]] for (int i = 0; i < kQuads; i++) {
-        values[i] = vec4(0.0);
-        if (unit * kUnit < depth) values[i] = vec4(x4[x_first / 4 + unit * kQuads + i]);
-        if (kNorm) squares += dot(values[i], values[i]);
-        if (kNormFactors && unit * kUnit < depth) values[i] *= norm_factors4[unit * kQuads + i];
-        const uvec4 bits = floatBitsToUint(abs(values[i]));
-        most_bits = max(most_bits, max(max(bits.x, bits.y), max(bits.z, bits.w)));
-    }
-    const float most = uintBitsToFloat(most_bits);
-    const float inverse = most > 1e-30 ? kMost / most : 0.0;
-    [[unroll]] for (int i = 0; i < kQuads; i += 2) {
-        const vec4 a = values[i], b = values[i + 1];
-        if (kBits == 4) {
-            split_bytes(quad + i, vec4(a.x, a.z, b.x, b.z), inverse);
-            split_bytes(quad + i + 1, vec4(a.y, a.w, b.y, b.w), inverse);
-        } else {
-            split_bytes(quad + i, a, inverse);
-            split_bytes(quad + i + 1, b, inverse);
+uint largest(vec4 v) {
+    const uvec4 bits = floatBitsToUint(abs(v));
+    return max(max(bits.x, bits.y), max(bits.z, bits.w));
+}
+
+// What an invocation takes of x.
+vec4 taken[2 * kRounds], norm_factors[kNormFactors ? 2 * kRounds : 1];
+// Slices of a unit are made by neighbours of a subgroup.
+int slice_of(int round) {
+    const uint first = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+    return int(first) + round * kThreads;
+}
+
+// All loads before the first use.
+void take_inputs() {
+    [[unroll]] for (int round = 0; round < kRounds; round++) {
+        const int slice = min(slice_of(round), kAllSlices - 1);
+        [[unroll]] for (int k = 0; k < 2; k++) {
+            taken[2 * round + k] = vec4(x4[x_first / 4 + 2 * slice + k]);
+            if (kNormFactors) norm_factors[2 * round + k] = norm_factors4[2 * slice + k];
         }
     }
-    one[round] = most / kMost;
-    all[round] = 0;
-    [[unroll]] for (int i = quad; i < quad + kQuads; i++)
-        all[round] += 256 * dot_signed_unsigned(high[i], 0x01010101u, 0) +
-                      int(dot_unsigned(low[i], 0x01010101u, 0));
 }
 
-void take_columns(int first_column) {
+// Returns the sum of squares of what was taken. What is not finite makes what 1 stands for not finite.
+float make_bytes() {
+    float squares = 0.0;
     [[unroll]] for (int round = 0; round < kRounds; round++) {
-        // Beyond the end the inputs are 0.
-        const int unit = min(int(gl_LocalInvocationID.x) + round * kThreads, depth / kUnit - 1);
+        const int slice = slice_of(round);
+        if (slice >= kAllSlices) break;
+        vec4 a = taken[2 * round], b = taken[2 * round + 1];
+        if (kNorm) squares += dot(a, a) + dot(b, b);
+        if (kNormFactors) {
+            a *= norm_factors[2 * round];
+            b *= norm_factors[2 * round + 1];
+        }
+        uint most_bits = max(largest(a), largest(b));
+        most_bits = max(most_bits, subgroupShuffleXor(most_bits, 1));
+        if (kSlices == 4) most_bits = max(most_bits, subgroupShuffleXor(most_bits, 2));
+        const float most = uintBitsToFloat(most_bits);
+        const float inverse = most > 1e-30 ? kMost / most : 0.0;
+        const bool nibbles = kBits == 4;
+        const uvec2 p = split_bytes(nibbles ? vec4(a.x, a.z, b.x, b.z) : a, inverse);
+        const uvec2 q = split_bytes(nibbles ? vec4(a.y, a.w, b.y, b.w) : b, inverse);
+        const uint ones = 0x01010101u;
+        int all = 256 * (dot_signed_unsigned(p.x, ones, 0) + dot_signed_unsigned(q.x, ones, 0)) +
+                  int(dot_unsigned(p.y, ones, 0) + dot_unsigned(q.y, ones, 0));
+        all += subgroupShuffleXor(all, 1);
+        if (kSlices == 4) all += subgroupShuffleXor(all, 2);
+        const int unit = slice / kSlices, part = slice % kSlices;
+        slices[part * kUnits + unit] = uvec4(p.x, q.x, p.y, q.y);
+        if (part == 0) units[unit] = uvec2(floatBitsToUint(most / kMost), uint(all));
+    }
+    return squares;
+}
+
+// Of a column, the units from first_unit.
+void take_columns(int column, int first_unit) {
+    [[unroll]] for (int i = 0; i < kAhead; i++) {
+        const int unit = min(first_unit + i * int(gl_SubgroupSize), kUnits - 1);
+        const int word = column * (words / 4) + unit;
+        const int block_at = column * blocks + unit * kUnit / block;
         [[unroll]] for (int c = 0; c < kSums; c++) {
-            const bool other = c >= kColumns;
-            const int from = min(first_column + (other ? c - kColumns : c), columns - 1);
-            const int at = from * blocks + unit * kUnit / block, to = round * kSums + c;
-            if (kWords == 4) {
-                const int four = from * (words / 4) + unit;
-                const uvec4 taken = other ? other_weight4[four] : weight4[four];
-                [[unroll]] for (int i = 0; i < kWords; i++) bits[to * kWords + i] = taken[i];
-            } else {
-                bits[to] = other ? other_weight[from * words + unit] : weight[from * words + unit];
-            }
-            factors[to] = !kHalfScales ? (other ? other_scales[at] : scales[at])
-                          : other      ? float(other_half_scales[at])
-                                       : float(half_scales[at]);
+            const int to = i * kSums + c;
+            digits[to] = c > 0 ? other_weight[word] : weight[word];
+            factors[to] = !kHalfScales ? (c > 0 ? other_scales[block_at] : scales[block_at])
+                          : c > 0      ? float(other_half_scales[block_at])
+                                       : float(half_scales[block_at]);
             if (kZeros)
-                zeros[to] = other ? other_scales[columns * blocks + at]
-                                  : scales[columns * blocks + at];
+                zeros[to] = c > 0 ? other_scales[columns * blocks + block_at]
+                                  : scales[columns * blocks + block_at];
         }
     }
 }
 
-float part_of_sum(int c) {
-    float sum = 0.0;
-    [[unroll]] for (int round = 0; round < kRounds; round++) {
-        const int quad = round * kQuads, from = round * kSums + c;
-        int of_high = 0;
-        uint of_low = 0;
-        [[unroll]] for (int i = 0; i < kWords; i++) {
-            const uint word = bits[from * kWords + i];
-            if (kBits == 4) {
-                const uint mask = 0x0f0f0f0fu, even = word & mask, odd = word >> 4 & mask;
-                of_high += dot_signed_unsigned(high[quad + 2 * i], even, 0) +
-                           dot_signed_unsigned(high[quad + 2 * i + 1], odd, 0);
-                of_low += dot_unsigned(low[quad + 2 * i], even, 0) +
-                          dot_unsigned(low[quad + 2 * i + 1], odd, 0);
-            } else {
-                of_high += dot_signed_unsigned(high[quad + i], word, 0);
-                of_low += dot_unsigned(low[quad + i], word, 0);
+void add_up(int first_unit, inout float sums[kSums]) {
+    [[unroll]] for (int i = 0; i < kAhead; i++) {
+        const int unit = first_unit + i * int(gl_SubgroupSize);
+        if (unit >= kUnits) break;
+        int of_high[kSums];
+        uint of_low[kSums];
+        [[unroll]] for (int c = 0; c < kSums; c++) of_high[c] = 0, of_low[c] = 0;
+        [[unroll]] for (int k = 0; k < kSlices; k++) {
+            const uvec4 bytes = slices[k * kUnits + unit];
+            [[unroll]] for (int c = 0; c < kSums; c++) {
+                const uvec4 words = digits[i * kSums + c];
+                const uint mask = 0x0f0f0f0fu;
+                const bool nibbles = kBits == 4;
+                const uint even = nibbles ? words[k] & mask : words[2 * k % 4];
+                const uint odd = nibbles ? words[k] >> 4 & mask : words[(2 * k + 1) % 4];
+                of_high[c] += dot_signed_unsigned(bytes.x, even, 0) +
+                              dot_signed_unsigned(bytes.y, odd, 0);
+                of_low[c] += dot_unsigned(bytes.z, even, 0) + dot_unsigned(bytes.w, odd, 0);
             }
         }
-        float part = float(256 * of_high + int(of_low) - kHalf * all[round]);
-        if (kZeros) part -= zeros[from] * float(all[round]);
-        sum += part * (factors[from] * one[round]);
+        const float one = uintBitsToFloat(units[unit].x);
+        const int all = int(units[unit].y);
+        [[unroll]] for (int c = 0; c < kSums; c++) {
+            float part = float(256 * of_high[c] + int(of_low[c]) - kHalf * all);
+            if (kZeros) part -= zeros[i * kSums + c] * float(all);
+            sums[c] += part * (factors[i * kSums + c] * one);
+        }
     }
-    return sum;
-}
-
-float sum_of(int from) {
-    float sum = parts[from * kPitch];
-    for (int k = 1; k < int(gl_NumSubgroups); k++) sum += parts[from * kPitch + k];
-    return sum;
 }
 
 float swish(float v) {
     return v == -kInfinity ? 0.0 : v / (1.0 + exact_exp(-swish_beta * v));
 }
 
-void main() {
-    const int thread = int(gl_LocalInvocationID.x), subgroup = int(gl_SubgroupID);
-    int first_column = int(gl_WorkGroupID.x) * kColumns, side = 0;
-    take_columns(first_column);
-    [[unroll]] for (int round = 0; round < kRounds; round++) take_inputs(round);
-    if (kNorm) {
-        const float sum = subgroupAdd(squares);
-        if (gl_SubgroupInvocationID == 0) square_parts[subgroup] = sum;
+// sum: of the column, gate: of the other matrix's.
+void store(int column, float sum, float gate, float root) {
+    float v = alpha * sum;
+    if (kNorm) v /= root;
+    if (kAddend) v += beta * float(addend[addend_first + column * addend_column]);
+    if (kPair) {
+        gate *= other_alpha;
+        if (kNorm) gate /= root;
+        v *= kSwish ? swish(gate) : gate;
+    } else if (kSwish) {
+        v = swish(v);
     }
-    for (; first_column < columns; side = kSums - side) {
-        [[unroll]] for (int c = 0; c < kSums; c++) {
-            const float sum = subgroupAdd(part_of_sum(c));
-            if (gl_SubgroupInvocationID == 0) parts[(side + c) * kPitch + subgroup] = sum;
-        }
-        const int column = first_column + thread;
-        const bool is_made = thread < kColumns && column < columns;
-        first_column += int(gl_NumWorkGroups.x) * kColumns;
+    if (kFactor) v *= float(factor[factor_first + column]);
+    y[y_first + column] = STORED(v);
+}
+
+void main() {
+    const int lane = int(gl_SubgroupInvocationID);
+    const int next = int(gl_NumWorkGroups.x * gl_NumSubgroups);
+    const int chunk = kAhead * int(gl_SubgroupSize);
+    int column = int(gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID), first_unit = 0;
+    take_inputs();
+    take_columns(min(column, columns - 1), lane);
+    float squares = make_bytes(), root = 1.0;
+    if (kNorm) {
+        squares = subgroupAdd(squares);
+        if (lane == 0) square_parts[gl_SubgroupID] = squares;
+    }
+    barrier();
+    if (kNorm) {
+        squares = square_parts[0];
+        for (int k = 1; k < int(gl_NumSubgroups); k++) squares += square_parts[k];
+        root = sqrt(squares / float(kDepth) + eps);
+    }
+    float sums[kSums];
+    [[unroll]] for (int c = 0; c < kSums; c++) sums[c] = 0.0;
+    while (column < columns) {
+        add_up(first_unit + lane, sums);
+        first_unit += chunk;
+        const int made = column;
+        const bool ends = first_unit >= kUnits;
+        if (ends) first_unit = 0, column += next;
         // The next ones come while sums are joined.
-        if (first_column < columns) take_columns(first_column);
-        float added = 0.0, multiplied = 1.0;
-        if (kAddend && is_made) added = float(addend[addend_first + column * addend_column]);
-        if (kFactor && is_made) multiplied = float(factor[factor_first + column]);
-        barrier();
-        if (!is_made) continue;
-        float root = 1.0;
-        if (kNorm) {
-            root = square_parts[0];
-            for (int k = 1; k < int(gl_NumSubgroups); k++) root += square_parts[k];
-            root = sqrt(root / float(depth) + eps);
-        }
-        float v = alpha * sum_of(side + thread);
-        if (kNorm) v /= root;
-        if (kAddend) v += beta * added;
-        if (kPair) {
-            float gate = other_alpha * sum_of(side + kColumns + thread);
-            if (kNorm) gate /= root;
-            v *= kSwish ? swish(gate) : gate;
-        } else if (kSwish) {
-            v = swish(v);
-        }
-        if (kFactor) v *= multiplied;
-        y[y_first + column] = STORED(v);
+        if (column < columns) take_columns(column, first_unit + lane);
+        if (!ends) continue;
+        [[unroll]] for (int c = 0; c < kSums; c++) sums[c] = subgroupAdd(sums[c]);
+        if (lane == 0) store(made, sums[0], sums[kSums - 1], root);
+        [[unroll]] for (int c = 0; c < kSums; c++) sums[c] = 0.0;
     }
 }
