@@ -136,34 +136,83 @@ TEST(Cast, sums) {
                 }
 }
 
+// k rows by n columns, values that bf16 holds, and a row that has all bits of floats.
+struct RowTimes {
+    RowTimes(const KernelSet& kernels, size_t columns, size_t rows)
+        : set(kernels), n(columns), k(rows), b(n * k), a(k), bias(n), out(n) {
+        for (size_t i = 0; i < n * k; i++)
+            b[i] = float_from_bfloat(bfloat_from_float((float)((int)(i * 37 % 101) - 50) * .03f));
+        for (size_t i = 0; i < k; i++) a[i] = (float)((int)(i * 7 % 13) - 6) * .1f;
+        for (size_t i = 0; i < n; i++) bias[i] = (float)(i % 5);
+        const GemmKernels gemm = level_gemm(*set.gemm);
+        const size_t size = gemm_packed_size(gemm, n, k);
+        std::vector<float> floats(size);
+        gemm_pack(gemm, b.data(), k, false, n, k, floats.data());
+        panels.resize(size);
+        set.cast->bf16.narrow(floats.data(), panels.data(), size);
+    }
+    // `rounding`: of each value of the row, as a share of it.
+    void check(double rounding) const {
+        for (size_t j = 0; j < n; j++) {
+            double want = bias[j], size = fabs(want);
+            for (size_t i = 0; i < k; i++) {
+                want += (double)a[i] * b[j * k + i];
+                size += fabs((double)a[i] * b[j * k + i]);
+            }
+            want = std::min(5., std::max(-1., want));
+            ASSERT_NEAR(out[j], want, 1e-5 + rounding * size)
+                << isa_name(set.isa) << " " << n << " x " << k << " column " << j;
+        }
+    }
+    const KernelSet& set;
+    const size_t n, k;
+    std::vector<float> b;
+    Guarded<float> a, bias, out;
+    std::vector<uint16_t> panels;
+};
+
 TEST(Cast, row_times_bf16) {
     for (const KernelSet* set : kernel_sets())
         for (size_t n : {1, 15, 16, 20, 32, 33, 130, 300})
             for (size_t k : {1, 2, 7, 64}) {
-                std::vector<float> b(n * k);
-                Guarded<float> a(k), bias(n), out(n);
-                for (size_t i = 0; i < n * k; i++)
-                    b[i] = float_from_bfloat(
-                        bfloat_from_float((float)((int)(i * 37 % 101) - 50) * .03f));
-                for (size_t i = 0; i < k; i++) a[i] = (float)((int)(i * 7 % 13) - 6) * .1f;
-                for (size_t i = 0; i < n; i++) bias[i] = (float)(i % 5);
-                const GemmKernels gemm = level_gemm(*set->gemm);
-                const size_t size = gemm_packed_size(gemm, n, k);
-                std::vector<float> panels(size);
-                gemm_pack(gemm, b.data(), k, false, n, k, panels.data());
-                Guarded<uint16_t> stored(size);
-                const CastKernels& kernels = *set->cast;
-                kernels.bf16.narrow(panels.data(), stored.data(), size);
-                kernels.row_times_bf16(a.data(), k, stored.data(), n, bias.data(), out.data(), -1.f,
-                                       5.f);
+                RowTimes r(*set, n, k);
+                Guarded<uint16_t> stored(r.panels.size());
+                std::copy(r.panels.begin(), r.panels.end(), stored.data());
+                set->cast->row_times_bf16(r.a.data(), k, stored.data(), n, r.bias.data(),
+                                          r.out.data(), -1.f, 5.f);
+                r.check(0);
+            }
+}
+
+// Each value is rounded to bf16, and what that leaves is, too: 2^-17 of it is lost at most.
+TEST(Cast, row_times_bf16_pairs) {
+    for (const KernelSet* set : kernel_sets()) {
+        if (!set->cast->row_times_bf16_pairs) continue;
+        const GemmKernels gemm = level_gemm(*set->gemm);
+        for (size_t n : {1, 15, 16, 20, 32, 33, 130, 300})
+            for (size_t k : {2, 6, 64, 258, 2050, 4500}) {
+                RowTimes r(*set, n, k);
+                Guarded<uint16_t> stored(r.panels.size());
+                const size_t columns = (size_t)gemm.lanes * gemm.vectors;
+                for (size_t first = 0; first < n; first += columns) {
+                    const size_t width = gemm_panel_width(gemm, n - first);
+                    for (size_t i = 0; i < k; i++)
+                        for (size_t j = 0; j < width; j++)
+                            stored.data()[first * k + (i / 2 * width + j) * 2 + i % 2] =
+                                r.panels[first * k + i * width + j];
+                }
+                const auto times = set->cast->row_times_bf16_pairs;
+                times(r.a.data(), k, stored.data(), n, r.bias.data(), r.out.data(), -1.f, 5.f);
+                r.check(ldexp(1, -17));
+                if (HasFailure()) return;
+                r.a[0] = INFINITY;  // of weights that are not zero
+                times(r.a.data(), k, stored.data(), n, r.bias.data(), r.out.data(), -1.f, 5.f);
                 for (size_t j = 0; j < n; j++) {
-                    double want = bias[j];
-                    for (size_t i = 0; i < k; i++) want += (double)a[i] * b[j * k + i];
-                    want = std::min(5., std::max(-1., want));
-                    ASSERT_NEAR(out[j], want, 1e-5)
-                        << isa_name(set->isa) << " " << n << " x " << k << " column " << j;
+                    if (r.b[j * k] == 0) continue;
+                    ASSERT_EQ(r.b[j * k] > 0 ? 5.f : -1.f, r.out[j]);
                 }
             }
+    }
 }
 
 namespace {

@@ -18,7 +18,8 @@ public:
                const Option& opt);
     bool created() const { return !panels_.empty(); }
     void release();
-    // out[i] = activation(bias[i] + sum over j of weight[i][j] x[j]), of f32 values of x.
+    // out[i] = activation(bias[i] + sum over j of weight[i][j] x[j]), of f32 values of x or 16 bits
+    // of these.
     void multiply_row(const float* x, float* out, const FusedActivation& activation,
                       const Option& opt) const;
     // For more rows. From any thread.
@@ -28,6 +29,7 @@ public:
 private:
     const KernelSet* kernels_ = nullptr;
     int n_ = 0, k_ = 0;
+    bool pairs_ = false;  // rows of a panel lie interleaved by twos
     Mat panels_, bias_;
 
     mutable std::mutex lock_;  // of what follows
