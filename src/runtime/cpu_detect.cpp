@@ -140,9 +140,20 @@ CpuFeatures read_features() {
     return found;
 }
 
+#elif defined(__aarch64__) && defined(__linux__)
+
+// Of the rows of cpu_cores.inc. The kernel answers for MIDR_EL1 where HWCAP_CPUID says so (Linux,
+// Documentation/arch/arm64/cpu-feature-registers.rst).
+bool is_model(const char* vendor, int implementer, int part) {
+    constexpr unsigned long kHwcapCpuid = 1ul << 11;
+    if (strcmp(vendor, "implementer") != 0 || !(getauxval(AT_HWCAP) & kHwcapCpuid)) return false;
+    uint64_t id;
+    __asm__("mrs %0, S3_0_C0_C0_0" : "=r"(id));
+    return int(id >> 24 & 255) == implementer && int(id >> 4 & 0xfff) == part;
+}
+
 #else
 
-// No row tells ARM's cores apart yet.
 bool is_model(const char*, int, int) { return false; }
 
 #endif
@@ -160,8 +171,7 @@ constexpr HwcapBit kHwcapBits[] = {
     {F::neon, AT_HWCAP, 1},     {F::asimdhp, AT_HWCAP, 10},   {F::asimddp, AT_HWCAP, 20},
     {F::sve, AT_HWCAP, 22},     {F::asimdfhm, AT_HWCAP, 23},  {F::sve2, AT_HWCAP2, 1},
     {F::svei8mm, AT_HWCAP2, 9}, {F::svef32mm, AT_HWCAP2, 10}, {F::svebf16, AT_HWCAP2, 12},
-    {F::i8mm, AT_HWCAP2, 13},   {F::bf16, AT_HWCAP2, 14},
-    {F::sme, AT_HWCAP2, 23},
+    {F::i8mm, AT_HWCAP2, 13},   {F::bf16, AT_HWCAP2, 14},     {F::sme, AT_HWCAP2, 23},
 };
 
 CpuFeatures read_features() {

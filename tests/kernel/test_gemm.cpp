@@ -202,6 +202,23 @@ TEST(Gemm, tiles_of_half_floats) {
     }
 }
 
+// Those that are tuned for other cores than this one too, which all_sets() does not have.
+TEST(Gemm, tiles_for_cores) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (row.slot != KernelSlot::gemm_tile || row.core == CpuCore::any ||
+            !host_cpu_features().has_all(row.features))
+            continue;
+        const size_t lanes = vector_kernels(best_isa(row.features)).gemm->lanes;
+        for (const Layout& layout : kLayouts)
+            for (bool at_end : {true, false}) {
+                SCOPED_TRACE(std::string(row.name) + " layout " +
+                             std::to_string(&layout - kLayouts));
+                check_tile<Single>(row.tile, lanes, row.columns / lanes, row.rows, layout, at_end);
+                if (HasFatalFailure()) return;
+            }
+    }
+}
+
 bool is_of_pairs(const KernelRow& row) {
     return row.slot == KernelSlot::f16_gemm_tile || row.slot == KernelSlot::sve_f16_gemm_tile;
 }
