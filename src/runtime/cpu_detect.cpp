@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "quoll/cpu.h"
+#include "runtime/midr.h"
+
 #if defined(__x86_64__) || defined(__i386__)
 #define QUOLL_X86 1
 #include <cpuid.h>
@@ -142,14 +145,11 @@ CpuFeatures read_features() {
 
 #elif defined(__aarch64__) && defined(__linux__)
 
-// Of the rows of cpu_cores.inc. The kernel answers for MIDR_EL1 where HWCAP_CPUID says so (Linux,
-// Documentation/arch/arm64/cpu-feature-registers.rst).
+// Of the rows of cpu_cores.inc. Big cores are taken for those of the little ones beside them: what
+// is tuned for these looks again where it runs (layer/arm/gemm_by_core.cpp).
 bool is_model(const char* vendor, int implementer, int part) {
-    constexpr unsigned long kHwcapCpuid = 1ul << 11;
-    if (strcmp(vendor, "implementer") != 0 || !(getauxval(AT_HWCAP) & kHwcapCpuid)) return false;
-    uint64_t id;
-    __asm__("mrs %0, S3_0_C0_C0_0" : "=r"(id));
-    return int(id >> 24 & 255) == implementer && int(id >> 4 & 0xfff) == part;
+    if (strcmp(vendor, "implementer") != 0) return false;
+    return is_of_midr(read_midr(), implementer, part) || get_little_cpu_count() > 0;
 }
 
 #else

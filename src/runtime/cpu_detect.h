@@ -14,7 +14,7 @@ CpuFeatures detect_cpu_features();
 enum class CpuCore { any, golden_cove, cortex_a53 };
 const char* cpu_core_name(CpuCore core);
 
-// Of the core that runs the first call.
+// Of the core that runs the first call; where cores differ see cpu_detect.cpp.
 CpuCore host_cpu_core();
 
 }  // namespace quoll
