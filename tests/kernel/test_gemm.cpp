@@ -202,43 +202,14 @@ TEST(Gemm, tiles_of_half_floats) {
     }
 }
 
-// Threads on cores of several kinds share a product: tiles for one kind have the bits of those for
-// all.
-TEST(Gemm, tiles_for_cores_give_the_same_bits) {
-    for (const KernelRow& row : kernel_rows()) {
-        if (row.slot != KernelSlot::gemm_tile || row.core == CpuCore::any) continue;
-        const KernelSet& all = kernel_set(row.features, CpuCore::any);
-        const GemmTileKernel other = all.gemm->tile[row.columns / all.gemm->step - 1][row.rows - 1];
-        ASSERT_NE(row.tile, other);
-        const size_t rows = row.rows, columns = row.columns;
-        for (const Layout& l : kLayouts) {
-            SCOPED_TRACE(std::string(row.name) + " layout " + std::to_string(&l - kLayouts));
-            Guarded<float> a(span(rows, l.block_k, l)), b(l.num_blocks * l.block_k * columns),
-                init(columns), got(rows * columns), want(rows * columns);
-            fill(a), fill(b), fill(init);
-            std::vector<GemmBlock> blocks;
-            for (size_t i = 0; i < l.num_blocks; i++)
-                blocks.push_back({(ptrdiff_t)i * l.block_step, i * l.block_k});
-            GemmTile tile = {};
-            tile.a = a.data(), tile.a_row = l.a_row, tile.a_k = l.a_k, tile.b = b.data();
-            tile.blocks = blocks.data(), tile.num_blocks = l.num_blocks, tile.block_k = l.block_k;
-            tile.init = init.data(), tile.init_vector = tile.c_vector = all.gemm->lanes;
-            tile.c_row = columns, tile.low = l.low, tile.high = l.high;
-            tile.c = got.data(), row.tile(tile);
-            tile.c = want.data(), other(tile);
-            for (size_t i = 0; i < got.size(); i++) ASSERT_EQ(got[i], want[i]) << "at " << i;
-        }
-    }
-}
-
 bool is_of_pairs(const KernelRow& row) {
     return row.slot == KernelSlot::f16_gemm_tile || row.slot == KernelSlot::sve_f16_gemm_tile;
 }
 
 GemmTileKernel short_tile_of_pairs(size_t rows, size_t columns) {
     for (const KernelRow& row : kernel_rows())
-        if (row.slot == KernelSlot::f16_gemm_tile && (size_t)row.rows == rows &&
-            (size_t)row.columns == columns)
+        if (row.slot == KernelSlot::f16_gemm_tile && row.core == CpuCore::any &&
+            (size_t)row.rows == rows && (size_t)row.columns == columns)
             return row.tile;
     return nullptr;
 }
@@ -320,13 +291,12 @@ TEST(Gemm, tiles_of_pairs_of_half_floats) {
     }
 }
 
-// Sums of half floats have one order: those of long vectors are the same bits as those of short
-// ones.
+// Sums of half floats have one order: those of long vectors, and of tiles for some cores, are the
+// same bits as those of short ones for all cores.
 TEST(Gemm, long_vectors_of_half_floats_are_short_ones) {
     const size_t most = 32, k = 8;  // columns of a short tile, pairs
     for (const KernelRow& row : kernel_rows()) {
-        if (row.slot != KernelSlot::sve_f16_gemm_tile || !host_cpu_features().has_all(row.features))
-            continue;
+        if (!is_of_pairs(row) || !host_cpu_features().has_all(row.features)) continue;
         SCOPED_TRACE(row.name);
         const size_t columns = row.columns, rows = row.rows;
         Halves a(2 * rows * k), b(2 * k * columns), init(columns), got(rows * columns),

@@ -30,18 +30,25 @@ bool thread_runs_in_order() {
 
 }  // namespace
 
-#define QUOLL_TILE(shape)                                                   \
-    extern "C" void quoll_gemm_f32_##shape##_neon(const GemmTile& tile);    \
-    extern "C" void quoll_gemm_f32_##shape##_a53(const GemmTile& tile);     \
-    extern "C" void quoll_gemm_f32_##shape##_by_core(const GemmTile& tile); \
-    void quoll_gemm_f32_##shape##_by_core(const GemmTile& tile) {           \
-        (thread_runs_in_order() ? quoll_gemm_f32_##shape##_a53              \
-                                : quoll_gemm_f32_##shape##_neon)(tile);     \
+// Of a shape for all cores and for those that issue in order.
+#define QUOLL_TILE(shape, all, in_order)                                   \
+    extern "C" void quoll_gemm_##shape##_##all(const GemmTile& tile);      \
+    extern "C" void quoll_gemm_##shape##_##in_order(const GemmTile& tile); \
+    extern "C" void quoll_gemm_##shape##_by_core(const GemmTile& tile);    \
+    void quoll_gemm_##shape##_by_core(const GemmTile& tile) {              \
+        (thread_runs_in_order() ? quoll_gemm_##shape##_##in_order          \
+                                : quoll_gemm_##shape##_##all)(tile);       \
     }
-QUOLL_TILE(4x8)
-QUOLL_TILE(5x8)
-QUOLL_TILE(4x16)
-QUOLL_TILE(5x16)
+QUOLL_TILE(f32_4x8, neon, a53)
+QUOLL_TILE(f32_5x8, neon, a53)
+QUOLL_TILE(f32_4x16, neon, a53)
+QUOLL_TILE(f32_5x16, neon, a53)
+#if defined(QUOLL_BUILT_a55_assembly) && defined(QUOLL_BUILT_asimdhp_assembly)
+QUOLL_TILE(f16f16_4x16, asimdhp, a55)
+QUOLL_TILE(f16f16_5x16, asimdhp, a55)
+QUOLL_TILE(f16f16_4x32, asimdhp, a55)
+QUOLL_TILE(f16f16_5x32, asimdhp, a55)
+#endif
 
 }  // namespace quoll
 
