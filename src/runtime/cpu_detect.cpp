@@ -249,10 +249,17 @@ CpuFeatures read_features() { return CpuFeatures(); }
 CpuFeatures detect_cpu_features() { return read_features(); }
 
 static CpuCore detect_cpu_core() {
-#define QUOLL_CPU_CORE(core, vendor, family, model) \
-    if (is_model(vendor, family, model)) return CpuCore::core;
+    static constexpr struct {
+        CpuCore core;
+        const char* vendor;
+        int family, model;
+    } rows[] = {
+#define QUOLL_CPU_CORE(core, vendor, family, model) {CpuCore::core, vendor, family, model},
 #include "runtime/cpu_cores.inc"
 #undef QUOLL_CPU_CORE
+    };
+    for (const auto& row : rows)
+        if (is_model(row.vendor, row.family, row.model)) return row.core;
     return CpuCore::any;
 }
 

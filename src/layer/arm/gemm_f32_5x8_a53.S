@@ -1,7 +1,0 @@
-#define ROWS 5
-#define VECTORS 2
-#define HALF 0
-#define IN_ORDER 1
-#include "layer/arm/gemm_neon.inc"
-
-gemm_tile QUOLL_SYMBOL(quoll_gemm_f32_5x8_a53)
