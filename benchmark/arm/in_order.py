@@ -4,13 +4,13 @@
     in_order.py                                 a table in Markdown, as in docs/speed-arm.md
     in_order.py gemm_f32_5x16_neon
 
-No measurement, and no more than these rules, for which see ncnn's page "arm a53 a55 dual issue" (measured by its authors on boards), and Arm's
-Cortex-A55 Software Optimization Guide (ARM-EPM-128372) for latencies; those of A53, whose guide Arm has not published, are taken to be the same:
+No measurement, and no more than these rules, which are those of ncnn's page "arm a53 a55 dual issue" (https://github.com/Tencent/ncnn/wiki/arm-a53-a55-dual-issue).
+Latencies are assumed, and the same for both cores:
 - in order, two instructions a cycle, of which one multiplies vectors, one loads, one inserts, and at most one branches;
 - a load of 128 bits takes two cycles, and nothing issues beside it; LD1 and LDP of several registers as many loads;
 - A55: loads of 64 bits, inserts and scalar instructions issue beside a multiply-add;
 - A53: scalar instructions and loads of general registers do; a load into a vector register and an insert do not, but these two go together; and
-  no load into a vector register issues four cycles behind a multiply-add (it takes one each time three of these have passed).
+  no load into a vector register issues four cycles behind a multiply-add (so the page's "4th cycle" is read here: it asks for a load behind every third one).
 Caches are not modelled: loads come from the first level.
 """
 import argparse
