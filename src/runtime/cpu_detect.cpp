@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "quoll/cpu.h"
+#include "runtime/midr.h"
+
 #if defined(__x86_64__) || defined(__i386__)
 #define QUOLL_X86 1
 #include <cpuid.h>
@@ -140,9 +143,17 @@ CpuFeatures read_features() {
     return found;
 }
 
+#elif defined(__aarch64__) && defined(__linux__)
+
+// Of the rows of cpu_cores.inc. Big cores are taken for those of the little ones beside them: what
+// is tuned for these looks again where it runs (layer/arm/gemm_by_core.cpp).
+bool is_model(const char* vendor, int implementer, int part) {
+    if (strcmp(vendor, "implementer") != 0) return false;
+    return is_of_midr(read_midr(), implementer, part) || get_little_cpu_count() > 0;
+}
+
 #else
 
-// No row tells ARM's cores apart yet.
 bool is_model(const char*, int, int) { return false; }
 
 #endif
@@ -160,8 +171,7 @@ constexpr HwcapBit kHwcapBits[] = {
     {F::neon, AT_HWCAP, 1},     {F::asimdhp, AT_HWCAP, 10},   {F::asimddp, AT_HWCAP, 20},
     {F::sve, AT_HWCAP, 22},     {F::asimdfhm, AT_HWCAP, 23},  {F::sve2, AT_HWCAP2, 1},
     {F::svei8mm, AT_HWCAP2, 9}, {F::svef32mm, AT_HWCAP2, 10}, {F::svebf16, AT_HWCAP2, 12},
-    {F::i8mm, AT_HWCAP2, 13},   {F::bf16, AT_HWCAP2, 14},
-    {F::sme, AT_HWCAP2, 23},
+    {F::i8mm, AT_HWCAP2, 13},   {F::bf16, AT_HWCAP2, 14},     {F::sme, AT_HWCAP2, 23},
 };
 
 CpuFeatures read_features() {
@@ -239,10 +249,17 @@ CpuFeatures read_features() { return CpuFeatures(); }
 CpuFeatures detect_cpu_features() { return read_features(); }
 
 static CpuCore detect_cpu_core() {
-#define QUOLL_CPU_CORE(core, vendor, family, model) \
-    if (is_model(vendor, family, model)) return CpuCore::core;
+    static constexpr struct {
+        CpuCore core;
+        const char* vendor;
+        int family, model;
+    } rows[] = {
+#define QUOLL_CPU_CORE(core, vendor, family, model) {CpuCore::core, vendor, family, model},
 #include "runtime/cpu_cores.inc"
 #undef QUOLL_CPU_CORE
+    };
+    for (const auto& row : rows)
+        if (is_model(row.vendor, row.family, row.model)) return row.core;
     return CpuCore::any;
 }
 

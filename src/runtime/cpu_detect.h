@@ -11,10 +11,10 @@ namespace quoll {
 CpuFeatures detect_cpu_features();
 
 // Micro-architectures that something is tuned for; `any` is every other one.
-enum class CpuCore { any, golden_cove };
+enum class CpuCore { any, golden_cove, cortex_a53 };
 const char* cpu_core_name(CpuCore core);
 
-// Of the core that runs the first call.
+// Of the core that runs the first call; where cores differ see cpu_detect.cpp.
 CpuCore host_cpu_core();
 
 }  // namespace quoll

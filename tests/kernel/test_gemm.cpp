@@ -208,8 +208,8 @@ bool is_of_pairs(const KernelRow& row) {
 
 GemmTileKernel short_tile_of_pairs(size_t rows, size_t columns) {
     for (const KernelRow& row : kernel_rows())
-        if (row.slot == KernelSlot::f16_gemm_tile && (size_t)row.rows == rows &&
-            (size_t)row.columns == columns)
+        if (row.slot == KernelSlot::f16_gemm_tile && row.core == CpuCore::any &&
+            (size_t)row.rows == rows && (size_t)row.columns == columns)
             return row.tile;
     return nullptr;
 }
@@ -291,13 +291,12 @@ TEST(Gemm, tiles_of_pairs_of_half_floats) {
     }
 }
 
-// Sums of half floats have one order: those of long vectors are the same bits as those of short
-// ones.
+// Sums of half floats have one order: those of long vectors, and of tiles for some cores, are the
+// same bits as those of short ones for all cores.
 TEST(Gemm, long_vectors_of_half_floats_are_short_ones) {
     const size_t most = 32, k = 8;  // columns of a short tile, pairs
     for (const KernelRow& row : kernel_rows()) {
-        if (row.slot != KernelSlot::sve_f16_gemm_tile || !host_cpu_features().has_all(row.features))
-            continue;
+        if (!is_of_pairs(row) || !host_cpu_features().has_all(row.features)) continue;
         SCOPED_TRACE(row.name);
         const size_t columns = row.columns, rows = row.rows;
         Halves a(2 * rows * k), b(2 * k * columns), init(columns), got(rows * columns),
@@ -519,8 +518,9 @@ TEST(Gemm, more_tiles_of_a_call) {
 }
 
 // As check_regular below, of pairs.
-void check_regular_pairs(GemmTileKernel kernel, size_t, size_t vectors, size_t rows, bool columns,
-                         bool init_rows, size_t num_blocks, bool at_end) {
+void check_regular_pairs(GemmTileKernel kernel, GemmTileKernel other, size_t, size_t vectors,
+                         size_t rows, bool columns, bool init_rows, size_t num_blocks,
+                         bool at_end) {
     const size_t width = 4 * vectors, tiles = 3, pairs = 4 * rows;
     const size_t a_block = tiles * pairs + 5, c_step = columns ? tiles * pairs + 1 : width + 1;
     Halves a(2 * ((num_blocks - 1) * a_block + tiles * pairs), at_end),
@@ -540,7 +540,7 @@ void check_regular_pairs(GemmTileKernel kernel, size_t, size_t vectors, size_t r
     tile.more = tiles - 1, tile.a_tile = pairs, tile.init_tile = init_rows ? rows * width : 0;
     tile.c_tile = columns ? pairs : rows * c_step;
     tile.low = num_blocks % 2 ? -.5f : -INFINITY, tile.high = num_blocks % 3 ? INFINITY : .6f;
-    kernel(tile);
+    other(tile);
     tile.c = got.floats(), tile.block_step = a_block;
     kernel(tile);
     for (size_t i = 0; i < got.size(); i++)
@@ -550,8 +550,8 @@ void check_regular_pairs(GemmTileKernel kernel, size_t, size_t vectors, size_t r
 // Blocks of a register's values equally far apart, of which a tile may know: the same bits as from
 // a list of any, whatever sums start from, wherever they end, for every number of blocks and tiles.
 template <class Type>
-void check_regular(GemmTileKernel kernel, size_t lanes, size_t vectors, size_t rows, bool columns,
-                   bool init_rows, size_t num_blocks, bool at_end) {
+void check_regular(GemmTileKernel kernel, GemmTileKernel other, size_t lanes, size_t vectors,
+                   size_t rows, bool columns, bool init_rows, size_t num_blocks, bool at_end) {
     const size_t width = lanes * vectors, tiles = 3, floats = lanes * rows;
     const size_t a_block = tiles * floats + 5, c_step = columns ? tiles * floats + 1 : width + 1;
     Guarded<float> a((num_blocks - 1) * a_block + tiles * floats, at_end),
@@ -572,11 +572,20 @@ void check_regular(GemmTileKernel kernel, size_t lanes, size_t vectors, size_t r
     tile.more = tiles - 1, tile.a_tile = floats, tile.init_tile = init_rows ? rows * width : 0;
     tile.c_tile = columns ? floats : rows * c_step;
     tile.low = num_blocks % 2 ? -.5f : -INFINITY, tile.high = num_blocks % 3 ? INFINITY : .6f;
-    kernel(tile);
+    other(tile);
     tile.c = got.data(), tile.block_step = a_block;
     kernel(tile);
     for (size_t i = 0; i < got.size(); i++)
         ASSERT_EQ(got[i], want[i]) << "at " << i << " of " << num_blocks << " blocks";
+}
+
+// A row's tile, or of one for certain cores that for all, whose bits it has.
+GemmTileKernel tile_for_all_cores(const KernelRow& row) {
+    for (const KernelRow& other : kernel_rows())
+        if (other.slot == row.slot && other.rows == row.rows && other.columns == row.columns &&
+            other.core == CpuCore::any)
+            return other.tile;
+    return row.tile;
 }
 
 TEST(Gemm, regular_blocks) {
@@ -591,8 +600,8 @@ TEST(Gemm, regular_blocks) {
                                    : row.slot == KernelSlot::half_gemm_tile
                                        ? &check_regular<Half>
                                        : &check_regular<Single>;
-                check(row.tile, lanes, row.columns / (pairs ? 8 : lanes), row.rows, kind & 1,
-                      kind & 2, blocks, kind & 4);
+                check(row.tile, tile_for_all_cores(row), lanes, row.columns / (pairs ? 8 : lanes),
+                      row.rows, kind & 1, kind & 2, blocks, kind & 4);
                 if (HasFatalFailure()) return;
             }
     }

@@ -121,7 +121,7 @@ TEST(KernelSet, has_the_tiles_of_rows) {
     for (const KernelRow& row : kernel_rows()) {
         if (!row.tile) continue;
         SCOPED_TRACE(row.name);
-        const KernelSet& set = kernel_set(row.features);
+        const KernelSet& set = kernel_set(row.features, row.core);
         const bool half = row.slot == KernelSlot::half_gemm_tile;
         const bool sve_f16 = row.slot == KernelSlot::sve_f16_gemm_tile;
         const bool f16 = row.slot == KernelSlot::f16_gemm_tile || sve_f16;

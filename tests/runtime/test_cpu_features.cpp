@@ -190,6 +190,35 @@ TEST_F(Features, AgreeWithTheKernel) {
 
 #elif defined(__aarch64__)
 
+// Of the emulated processor by its name, or of the first one in /proc/cpuinfo by its numbers.
+TEST(CpuCore, IsThatOfTheProcessor) {
+    constexpr unsigned long kHwcapCpuid = 1 << 11;
+    if (!(getauxval(AT_HWCAP) & kHwcapCpuid)) GTEST_SKIP() << "the kernel does not show it";
+    std::string expected = "any";
+    if (const char* emulated = std::getenv("QEMU_CPU")) {
+        const std::string a55 = "midr=0x411fd050", name = emulated;
+        if (name == "cortex-a53" || name.find(a55) != std::string::npos) expected = "cortex_a53";
+    } else {
+        std::ifstream file("/proc/cpuinfo");
+        std::string implementer, part;
+        for (std::string line; std::getline(file, line) && (implementer.empty() || part.empty());) {
+            if (line.rfind("CPU implementer", 0) == 0)
+                implementer = line.substr(line.find(':') + 2);
+            if (line.rfind("CPU part", 0) == 0) part = line.substr(line.find(':') + 2);
+        }
+        if (part.empty()) GTEST_SKIP() << "/proc/cpuinfo is not of this architecture";
+        const int numbers[] = {std::stoi(implementer, nullptr, 0), std::stoi(part, nullptr, 0)};
+#define QUOLL_CPU_CORE(core, vendor, family, model)                                          \
+    if (std::string(vendor) == "implementer" && numbers[0] == family && numbers[1] == model) \
+        expected = #core;
+#include "runtime/cpu_cores.inc"
+#undef QUOLL_CPU_CORE
+    }
+    // Little cores beside big ones count as such.
+    if (quoll::get_little_cpu_count() > 0) expected = "cortex_a53";
+    EXPECT_EQ(quoll::cpu_core_name(quoll::host_cpu_core()), expected);
+}
+
 #define QUOLL_READ_ID(name)                     \
     [] {                                        \
         uint64_t value;                         \

@@ -1,0 +1,53 @@
+// Tiles for machines with cores that issue in order, maybe beside others: each thread takes that of
+// the core it runs on. Both give the same bits, so that it does not matter when a thread that has
+// moved finds out.
+#include "layer/cpu/gemm/gemm.h"
+#include "runtime/cpu_detect.h"
+#include "runtime/midr.h"
+
+#if defined(QUOLL_BUILT_a53_assembly)
+
+namespace quoll {
+namespace {
+
+// Calls between two looks: one takes about as long as the smallest tile.
+constexpr unsigned kCallsBetween = 64;
+
+bool is_in_order(uint64_t id) {
+#define QUOLL_CPU_CORE(core, vendor, family, model) \
+    if (CpuCore::core == CpuCore::cortex_a53 && is_of_midr(id, family, model)) return true;
+#include "runtime/cpu_cores.inc"
+#undef QUOLL_CPU_CORE
+    return false;
+}
+
+// Runs one of two tiles. That for cores that issue in order takes blocks of four steps alone.
+[[gnu::noinline]] void run(const GemmTile& tile, GemmTileKernel all, GemmTileKernel in_order) {
+    static thread_local struct {
+        unsigned calls;
+        bool in_order;
+    } thread = {};
+    if (thread.calls++ % kCallsBetween == 0) thread.in_order = is_in_order(read_midr());
+    (thread.in_order && tile.a_k == 1 && tile.block_k == 4 ? in_order : all)(tile);
+}
+
+}  // namespace
+
+// Of a shape for all cores and for those that issue in order.
+#define QUOLL_TILE(shape, all, in_order)                                        \
+    extern "C" void quoll_gemm_##shape##_##all(const GemmTile& tile);           \
+    extern "C" void quoll_gemm_##shape##_##in_order(const GemmTile& tile);      \
+    extern "C" void quoll_gemm_##shape##_by_core(const GemmTile& tile);         \
+    void quoll_gemm_##shape##_by_core(const GemmTile& tile) {                   \
+        run(tile, quoll_gemm_##shape##_##all, quoll_gemm_##shape##_##in_order); \
+    }
+QUOLL_TILE(f32_4x16, neon, a53)
+QUOLL_TILE(f32_5x16, neon, a53)
+#if defined(QUOLL_BUILT_a55_assembly) && defined(QUOLL_BUILT_asimdhp_assembly)
+QUOLL_TILE(f16f16_4x32, asimdhp, a55)
+QUOLL_TILE(f16f16_5x32, asimdhp, a55)
+#endif
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,8 @@
+#define ROWS 4
+#define VECTORS 4
+#define HALF 1
+#define PAIRS 1
+#define IN_ORDER 1
+#include "layer/arm/gemm_neon.inc"
+
+gemm_tile QUOLL_SYMBOL(quoll_gemm_f16f16_4x32_a55)
