@@ -5,7 +5,7 @@
 #include "runtime/cpu_detect.h"
 #include "runtime/midr.h"
 
-#if defined(QUOLL_BUILT_a53_assembly)
+#if defined(QUOLL_BUILT_a55_assembly)
 
 namespace quoll {
 namespace {
@@ -15,7 +15,7 @@ constexpr unsigned kCallsBetween = 64;
 
 bool is_in_order(uint64_t id) {
 #define QUOLL_CPU_CORE(core, vendor, family, model) \
-    if (CpuCore::core == CpuCore::cortex_a53 && is_of_midr(id, family, model)) return true;
+    if (CpuCore::core == CpuCore::cortex_a55 && is_of_midr(id, family, model)) return true;
 #include "runtime/cpu_cores.inc"
 #undef QUOLL_CPU_CORE
     return false;
@@ -41,9 +41,9 @@ bool is_in_order(uint64_t id) {
     void quoll_gemm_##shape##_by_core(const GemmTile& tile) {                   \
         run(tile, quoll_gemm_##shape##_##all, quoll_gemm_##shape##_##in_order); \
     }
-QUOLL_TILE(f32_4x16, neon, a53)
-QUOLL_TILE(f32_5x16, neon, a53)
-#if defined(QUOLL_BUILT_a55_assembly) && defined(QUOLL_BUILT_asimdhp_assembly)
+QUOLL_TILE(f32_4x16, neon, a55)
+QUOLL_TILE(f32_5x16, neon, a55)
+#if defined(QUOLL_BUILT_asimdhp_assembly)
 QUOLL_TILE(f16f16_4x32, asimdhp, a55)
 QUOLL_TILE(f16f16_5x32, asimdhp, a55)
 #endif

@@ -15,7 +15,7 @@ static constexpr CostTable kGoldenCove = {
 const CostTable& cost_table(CpuCore core) {
     switch (core) {
         case CpuCore::golden_cove:
-        case CpuCore::cortex_a53:
+        case CpuCore::cortex_a55:
         case CpuCore::any:
             return kGoldenCove;
     }
