@@ -1,13 +1,14 @@
 // bench_gpu: a network on a Vulkan device, dispatch by dispatch.
 //
-//   bench_gpu [--fp16] [--bf16] [--int8] [--no-matrices] [--batch N] [--sweep] [--runs N] [--list]
-//             [MODEL.param ...]
+//   bench_gpu [--fp16] [--bf16] [--int8] [--no-matrices] [--batch N] [--sweep] [--resident]
+//             [--runs N] [--list] [MODEL.param ...]
 //
 // For each model of random weights: milliseconds of whole runs on the device (upload and download
 // included; minimum and median), the largest difference from the CPU's answer as a part of the
 // range, then each dispatch: its microseconds by the device's timestamps (minimum), groups, shader,
 // layer.
 // --int8: convolutions and inner products round their inputs to int8, and have weights of int8.
+// --resident also times runs whose input lies on the device and whose answers stay there.
 // --sweep also times every tile and number of splits that convolutions, and products on matrix
 // units, may have, and says what was best for each beside what the library chose.
 #include <math.h>
@@ -28,6 +29,7 @@
 #include "layer/vulkan/compiled_region.h"
 #include "layer/vulkan/conv_tiles.h"
 #include "layer/vulkan/vulkan_backend.h"
+#include "quoll/command.h"
 #include "quoll/gpu.h"
 #include "quoll/net.h"
 #include "random_weights.h"
@@ -57,6 +59,7 @@ public:
 
 struct Arguments {
     bool fp16 = false, bf16 = false, int8 = false, no_matrices = false, sweep = false;
+    bool resident = false;
     int runs = 30, batch = 1;
     std::vector<std::string> models;
 };
@@ -128,6 +131,35 @@ int run(const Net& net, const Mat& input, std::vector<Mat>* outs) {
         QUOLL_RETURN_IF_ERROR(ex.extract(blob, out));
         outs->push_back(out);
     }
+    return kOk;
+}
+
+// Seconds of each run whose input lies on the device and whose answers stay there, as those of
+// frameworks that are timed on tensors of the device.
+int time_resident(const std::string& path, const Arguments& a, const Mat& input,
+                  std::vector<double>* seconds) {
+    Net net;
+    net.opt.use_vulkan_compute = true;
+    net.opt.use_fp16_storage = a.fp16;
+    net.opt.use_bf16_storage = a.bf16;
+    net.opt.use_cooperative_matrix = !a.no_matrices;
+    QUOLL_RETURN_IF_ERROR(load(&net, path, a.int8));
+    VkMat on_device;
+    VkCompute upload(net.vulkan_device());
+    QUOLL_RETURN_IF_ERROR(upload.record_upload(input, on_device, net.opt));
+    QUOLL_RETURN_IF_ERROR(upload.submit_and_wait());
+    for (int i = 0; i < 10 * a.runs; i++) {
+        const double begin = now();
+        VkCompute cmd(net.vulkan_device());
+        Extractor ex = net.create_extractor();
+        QUOLL_RETURN_IF_ERROR(ex.input(net.input_indexes()[0], on_device));
+        std::vector<VkMat> outs(net.output_indexes().size());
+        for (size_t k = 0; k < outs.size(); k++)
+            QUOLL_RETURN_IF_ERROR(ex.extract(net.output_indexes()[k], outs[k], cmd));
+        QUOLL_RETURN_IF_ERROR(cmd.submit_and_wait());
+        seconds->push_back(now() - begin);
+    }
+    std::sort(seconds->begin(), seconds->end());
     return kOk;
 }
 
@@ -298,6 +330,12 @@ int bench(const std::string& path, const Arguments& a) {
     printf("%s%s %s: %.3f ms (median %.3f), first %.0f ms, differs by %.2g\n", path.c_str(),
            a.int8 ? " int8" : "", precision_of(a), times[0] * 1e3, times[times.size() / 2] * 1e3,
            first * 1e3, differs);
+    if (a.resident) {
+        std::vector<double> resident;
+        QUOLL_RETURN_IF_ERROR(time_resident(path, a, input, &resident));
+        printf("  without upload and download: %.3f ms (median %.3f)\n", resident[0] * 1e3,
+               resident[resident.size() / 2] * 1e3);
+    }
     return report(*backend, a);
 }
 
@@ -312,6 +350,7 @@ int main(int argc, char** argv) {
     line.flag("--no-matrices", a.no_matrices, "no matrix units (use_cooperative_matrix)");
     line.option("--batch", a.batch, "items of an input").between(1, 1024);
     line.flag("--sweep", a.sweep, "every tile of convolutions and products, too");
+    line.flag("--resident", a.resident, "also runs between blobs that stay on the device");
     line.option("--runs", a.runs, "of a profile; ten times as many of the whole").between(1, 10000);
     bool list = false;
     line.flag("--list", list, "say which device it is, and end");

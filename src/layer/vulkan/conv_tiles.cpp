@@ -80,6 +80,9 @@ const std::vector<ConvTile>& conv_tiles(bool matrix) {
     return matrix ? matrices : tiled;
 }
 
+// Tiles of 96 rows are stored in three parts, of which common/matrix.glsl divides none.
+static bool can_divide(const ConvTile& tile) { return tile.rows != kWider.rows; }
+
 static std::vector<uint32_t> words_of(const ConvTiling& tiling) {
     const ConvTile& t = tiling.tile;
     std::vector<uint32_t> words;
@@ -95,6 +98,7 @@ static bool read_tiling(const std::vector<uint32_t>& words, bool matrix, int dep
         const int splits = words.size() == 8 ? (int)words[7] : 0;
         if (splits < 1 || splits > std::min(kMostSplits, std::max(1, ceil_div(depth, tile.depth))))
             continue;
+        if (splits > 1 && !can_divide(tile)) continue;
         *tiling = {tile, splits};
         if (words_of(*tiling) == words) return true;
     }
@@ -173,7 +177,7 @@ ConvTiling choose_tiling(Recorder& r, Shader shader, bool matrix, const ConvProd
     ConvTiling chosen;
     if (is_forced) {
         const int stages = std::max(1, ceil_div(p.depth, forced.tile.depth));
-        chosen = {forced.tile, std::min(forced.splits, stages)};
+        chosen = {forced.tile, can_divide(forced.tile) ? std::min(forced.splits, stages) : 1};
     } else if (!r.device().tuning().find(key, &form) ||
                !read_tiling(form, matrix, p.depth, &chosen)) {
         chosen = expected_tiling(r.device(), shader, matrix, p);
