@@ -145,3 +145,23 @@ def test_five_axes_padded_in_front(tmp_path):
     nodes = [helper.make_node('Add', ['x', 'x'], ['a']), helper.make_node('Pad', ['a', 'p'], ['y'])]
     model = build(nodes, {'x': x}, {'y': TensorProto.FLOAT}, {'p': np.array([1, 0, 0, 0, 2, 1, 0, 0, 1, 0])})
     np.testing.assert_array_equal(answers(model, {'x': x}, tmp_path)['y'], runtime_answers(model, {'x': x})['y'])
+
+
+@pytest.mark.parametrize('group', [1, 4])
+@pytest.mark.parametrize('mode', ['SAME_UPPER', 'SAME_LOWER'])
+@pytest.mark.parametrize('depth,kernel,stride,dilation', [(8, 3, 2, 1), (7, 2, 1, 1), (9, 4, 3, 1), (8, 3, 3, 2), (6, 3, 1, 1)])
+def test_same_padding_of_three_axes(depth, kernel, stride, dilation, mode, group, tmp_path):
+    """Of an odd padding along the depth, too, which layers put behind in both modes."""
+    rng = np.random.default_rng(depth)
+    x = rng.normal(0, 1, (1, 4, depth, 6, 5)).astype(np.float32)
+    w = rng.normal(0, 1, (8, 4 // group, kernel, 2, 3)).astype(np.float32)
+    node = helper.make_node('Conv', ['x', 'w'], ['y'], auto_pad=mode, strides=[stride, 2, 1], dilations=[dilation, 1, 1], group=group)
+    model = build([node], {'x': x}, {'y': TensorProto.FLOAT}, {'w': w})
+    # Reference evaluators differ in dilated SAME windows: the definition, by explicit pads.
+    total = [max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0)
+             for n, k, s, d in zip(x.shape[2:], w.shape[2:], (stride, 2, 1), (dilation, 1, 1))]
+    before = [t // 2 if mode == 'SAME_UPPER' else t - t // 2 for t in total]
+    pads = before + [t - b for t, b in zip(total, before)]
+    padded = helper.make_node('Conv', ['x', 'w'], ['y'], pads=pads, strides=[stride, 2, 1], dilations=[dilation, 1, 1], group=group)
+    want = runtime_answers(build([padded], {'x': x}, {'y': TensorProto.FLOAT}, {'w': w}), {'x': x})['y']
+    np.testing.assert_allclose(answers(model, {'x': x}, tmp_path)['y'], want, 1e-4, 1e-4)

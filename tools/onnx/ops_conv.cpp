@@ -28,6 +28,15 @@ void set_padding(const Window& w, ModelLayer* layer) {
         w.set_pads(layer);
 }
 
+// Layers pad along d as SAME_UPPER in both modes, as ncnn does.
+bool resolve_depth(Op& op, const Value* x, Window* w) {
+    if (w->axes != 3 || w->auto_pad != Window::kSameLower) return true;
+    resolve_same(x, true, w);
+    const bool even = w->stride[0] == 1 && w->extent(0) % 2 == 1;  // whatever the size
+    return w->auto_pad == Window::kExplicit || even ||
+           op.fail("auto_pad SAME_LOWER of sizes that are known only at run time");
+}
+
 void set_output_pads(const std::vector<int64_t>& pads, ModelLayer* layer) {
     static const char* const kNames[] = {"output_pad_right", "output_pad_bottom",
                                          "output_pad_behind"};
@@ -72,7 +81,8 @@ bool conv(Op& op) {
     const std::vector<Dim> spatial(weight->shape.begin() + 2, weight->shape.end());
     if (!op.has_attr("kernel_shape") && !all_known(spatial))
         return op.fail("kernel sizes are not known");
-    if (!read_window(op, x, all_known(spatial) ? values_of(spatial) : std::vector<int64_t>(), &w))
+    if (!read_window(op, x, all_known(spatial) ? values_of(spatial) : std::vector<int64_t>(), &w) ||
+        !resolve_depth(op, x, &w))
         return false;
     std::vector<Dim> shape = x->shape;
     shape[1] = weight->shape[0];

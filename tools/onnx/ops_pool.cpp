@@ -44,24 +44,6 @@ bool is_plain(const Window& w, bool average, bool ceil_mode, const std::vector<D
     return w.auto_pad == Window::kExplicit || w.auto_pad == Window::kValid;
 }
 
-// The padding of SAME modes as numbers, where sizes are known and nothing is dilated.
-void resolve_same(const Value* x, Window* w) {
-    const bool upper = w->auto_pad == Window::kSameUpper;
-    if (!upper && w->auto_pad != Window::kSameLower) return;
-    Window same = *w;
-    for (int a = 0; a < w->axes; a++) {
-        const Dim& size = x->shape[a + 2];
-        if (!size.known() || w->dilation[a] != 1) return;
-        const int64_t count = (size.value + w->stride[a] - 1) / w->stride[a];
-        const int64_t total =
-            std::max<int64_t>((count - 1) * w->stride[a] + w->kernel[a] - size.value, 0);
-        same.before[a] = upper ? total / 2 : (total + 1) / 2;
-        same.behind[a] = total - same.before[a];
-    }
-    same.auto_pad = Window::kExplicit;
-    *w = same;
-}
-
 bool pool(Op& op, int type) {
     Value* x = op.in(0);
     Window w;
@@ -70,7 +52,7 @@ bool pool(Op& op, int type) {
     // In SAME modes the number of windows is known without it.
     const bool ceil_mode = op.attr("ceil_mode", 0) == 1 && w.auto_pad != Window::kSameUpper &&
                            w.auto_pad != Window::kSameLower;
-    resolve_same(x, &w);
+    resolve_same(x, false, &w);
     const bool average = type == 2, count_pad = op.attr("count_include_pad", 0) != 0;
     std::vector<Dim> shape;
     if (!pooled_shape(op, x, w, ceil_mode, &shape)) return false;

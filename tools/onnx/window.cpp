@@ -1,5 +1,7 @@
 #include "onnx/window.h"
 
+#include <algorithm>
+
 namespace quoll {
 namespace onnx_tool {
 
@@ -33,6 +35,23 @@ bool read_window(Op& op, const Value* x, const std::vector<int64_t>& kernel, Win
                                          : Window::kExplicit;
     if (w->auto_pad != Window::kExplicit) w->before.assign(n, 0), w->behind.assign(n, 0);
     return true;
+}
+
+void resolve_same(const Value* x, bool dilated, Window* w) {
+    const bool upper = w->auto_pad == Window::kSameUpper;
+    if (!upper && w->auto_pad != Window::kSameLower) return;
+    Window same = *w;
+    for (int a = 0; a < w->axes; a++) {
+        const Dim& size = x->shape[a + 2];
+        if (!size.known() || (w->dilation[a] != 1 && !dilated)) return;
+        const int64_t count = (size.value + w->stride[a] - 1) / w->stride[a];
+        const int64_t total =
+            std::max<int64_t>((count - 1) * w->stride[a] + w->extent(a) - size.value, 0);
+        same.before[a] = upper ? total / 2 : (total + 1) / 2;
+        same.behind[a] = total - same.before[a];
+    }
+    same.auto_pad = Window::kExplicit;
+    *w = same;
 }
 
 Dim window_size(Op& op, const Window& w, int axis, const Dim& size, bool ceil_mode) {

@@ -23,6 +23,9 @@ struct Window {
 
 // Reads attributes for an x of rank 3 to 5; kernel: sizes to take where kernel_shape is not given.
 bool read_window(Op& op, const Value* x, const std::vector<int64_t>& kernel, Window* w);
+// The padding of SAME modes as numbers, where sizes are known, and nothing is dilated or `dilated`
+// windows are padded so.
+void resolve_same(const Value* x, bool dilated, Window* w);
 // With the padding of auto_pad where sizes are known; the output's size.
 Dim window_size(Op& op, const Window& w, int axis, const Dim& size, bool ceil_mode);
 

@@ -34,8 +34,7 @@ struct CastKernels {
     void (*row_times_bf16)(const float* a, size_t k, const uint16_t* b, size_t count,
                            const float* init, float* out, float low, float high);
     // The same on panels whose rows lie interleaved by twos (value by value), by dot products of
-    // two bf16 values: each of `a` is multiplied as the sum of two, 16 bits of it. k is even. Null
-    // where the processor has none.
+    // two bf16 values, to which `a` is rounded. k is even. Null where the processor has none.
     void (*row_times_bf16_pairs)(const float* a, size_t k, const uint16_t* b, size_t count,
                                  const float* init, float* out, float low, float high);
 };

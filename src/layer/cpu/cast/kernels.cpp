@@ -123,33 +123,20 @@ struct RowOfFloats {
 };
 
 #if defined(__AVX512BF16__)
-// As pairs of bf16 values: rounded, and what that leaves.
+// Rounded to bf16.
 struct RowOfPairs {
     static constexpr size_t kRows = 2;
-    uint16_t high[kRowChunk], low[kRowChunk];
+    uint16_t values[kRowChunk];
 
-    void begin(const float* row, size_t k) {
-        using V = s::vecf<kStep>;
-        const V zero = V::zero();
-        for (size_t i = 0; i < k; i += kStep) {
-            const size_t n = std::min(k - i, kStep);
-            const V x = V::load_n(row + i, n);
-            s::store_bf16_n(x, high + i, n);
-            const V rest = x - s::load_bf16_n<kStep>(high + i, n);
-            // Infinite values leave NaN.
-            s::store_bf16_n(select(is_nan(rest), zero, rest), low + i, n);
-        }
-    }
+    void begin(const float* row, size_t k) { narrow<StoredBf16>(row, values, k); }
     template <size_t vectors>
     QUOLL_INLINE void add(size_t i, const uint16_t* const (&p)[vectors],
                           s::vecf<s::kLanes> (&sum)[vectors]) const {
-        int32_t first, second;
-        memcpy(&first, high + i, sizeof(first));
-        memcpy(&second, low + i, sizeof(second));
+        int32_t pair;
+        memcpy(&pair, values + i, sizeof(pair));
         s::unroll<vectors>([&](auto v) QUOLL_INLINE_LAMBDA {
             const s::veci<s::kLanes> b = s::veci<s::kLanes>::load((const int32_t*)p[v]);
-            sum[v] = s::dot_bf16(sum[v], s::veci<s::kLanes>::set(first), b);
-            sum[v] = s::dot_bf16(sum[v], s::veci<s::kLanes>::set(second), b);
+            sum[v] = s::dot_bf16(sum[v], s::veci<s::kLanes>::set(pair), b);
         });
     }
 };
