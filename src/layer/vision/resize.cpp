@@ -144,11 +144,13 @@ double Resize::weight(double distance) const {
 }
 
 int Resize::nearest_index(double x) const {
+    // What single precision makes of a tie is one, too, as in ONNX Runtime.
+    const double kTie = 0.5 + 1e-6;
     switch (nearest_mode) {
         case kRoundPreferFloor:
-            return (int)ceil(x - 0.5);
+            return (int)ceil(x - kTie);
         case kRoundPreferCeil:
-            return (int)floor(x + 0.5);
+            return (int)floor(x + kTie);
         case kFloor:
             return (int)floor(x);
     }

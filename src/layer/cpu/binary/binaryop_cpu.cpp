@@ -70,7 +70,7 @@ static const BinaryVariants* variants_of(int op_type, const BinaryKernels& k, bo
 int BinaryOpCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(BinaryOp::create_pipeline(opt));
     variants_ = variants_of(op_type, *host_kernel_set().binary, &swapped_);
-    support_fp16_storage = support_bf16_storage = variants_ && !with_scalar;
+    support_fp16_storage = support_bf16_storage = variants_ != nullptr;
     return kOk;
 }
 
@@ -84,34 +84,6 @@ static void set_pattern(const float* values, int count, float pattern[kPatternSi
 
 // Whether a pattern has whole elements: an application may pack its blobs by 3.
 static bool has_pattern(int pack) { return kPatternSize % pack == 0; }
-
-void BinaryOpCpu::run_scalar(const Mat& in, Mat& out, const Option& opt) const {
-    float pattern[kPatternSize];
-    set_pattern(&b, 1, pattern);
-    const Chunks chunks(in, out);
-    const int threads = threads_for(opt, (double)in.total() * in.elempack);
-    parallel_for(chunks.count(), threads, [&](int64_t i) {
-        const Chunk p = chunks[i];
-        if (swapped_)
-            variants_->pattern_vector(pattern, p.of(in), p.of(out), p.count);
-        else
-            variants_->vector_pattern(p.of(in), pattern, p.of(out), p.count);
-    });
-}
-
-int BinaryOpCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
-    if (!variants_ || bottom.dtype != DType::f32) return Layer::forward(bottom, top, opt);
-    top.create_like(bottom, opt.blob_allocator);
-    if (top.empty()) return kOutOfMemory;
-    run_scalar(bottom, top, opt);
-    return kOk;
-}
-
-int BinaryOpCpu::forward_inplace(Mat& blob, const Option& opt) const {
-    if (!variants_ || blob.dtype != DType::f32) return BinaryOp::forward_inplace(blob, opt);
-    run_scalar(blob, blob, opt);
-    return kOk;
-}
 
 // One value that serves a whole element becomes as many as it has lanes, once for all channels.
 int BinaryOpCpu::expand_lanes(Operand* operand, int pack, const Option& opt) const {
@@ -224,6 +196,46 @@ void apply_stored(const BinaryVariants& f, const Side& a, const Side& b,
         storage.narrow(x, out + first, count);
     }
 }
+
+}  // namespace
+
+// Not what the operator has no vectors for, nor integers.
+bool BinaryOpCpu::can_run(const Mat& m) const {
+    return variants_ && (m.dtype == DType::f32 || storage_kernels(host_kernel_set(), m.dtype));
+}
+
+void BinaryOpCpu::run_scalar(const Mat& in, Mat& out, const Option& opt) const {
+    const Chunks chunks(in, out);
+    const StorageKernels* storage = storage_kernels(host_kernel_set(), in.dtype);
+    const Side number = {&b, 1, false, false};
+    const int threads = threads_for(opt, (double)in.total() * in.elempack);
+    parallel_for(chunks.count(), threads, [&](int64_t i) {
+        const Chunk p = chunks[i];
+        const void* const from = storage ? (void*)p.of<uint16_t>(in) : p.of(in);
+        const Side values = {from, 1, true, storage != nullptr};
+        const Side &first = swapped_ ? number : values, &second = swapped_ ? values : number;
+        if (storage)
+            apply_stored(*variants_, first, second, *storage, p.of<uint16_t>(out), p.count);
+        else
+            apply(*variants_, first, second, p.of(out), p.count);
+    });
+}
+
+int BinaryOpCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
+    if (!can_run(bottom)) return Layer::forward(bottom, top, opt);
+    top.create_like(bottom, opt.blob_allocator);
+    if (top.empty()) return kOutOfMemory;
+    run_scalar(bottom, top, opt);
+    return kOk;
+}
+
+int BinaryOpCpu::forward_inplace(Mat& blob, const Option& opt) const {
+    if (!can_run(blob)) return BinaryOp::forward_inplace(blob, opt);
+    run_scalar(blob, blob, opt);
+    return kOk;
+}
+
+namespace {
 
 enum Layout { kDense, kConstant, kStrided };
 

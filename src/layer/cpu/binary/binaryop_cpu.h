@@ -42,6 +42,7 @@ private:
                   Mat& out, const Option& opt) const;
     void run_gathered(const Operand& a, const Operand& b, int covered, size_t count, Mat& out,
                       const Option& opt) const;
+    bool can_run(const Mat& m) const;
     void run_scalar(const Mat& in, Mat& out, const Option& opt) const;
 
     const BinaryVariants* variants_ = nullptr;  // null: only the reference has it
