@@ -2,15 +2,31 @@
 #ifndef QUOLL_LAYER_CPU_NORM_CHANNEL_NORM_H
 #define QUOLL_LAYER_CPU_NORM_CHANNEL_NORM_H
 
+#include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/kernel_set.h"
 #include "quoll/mat.h"
 #include "quoll/option.h"
 
 namespace quoll {
 
+// f(values, count) with the values of a blob without gaps, as floats for as long as that takes.
+template <class F>
+int with_floats(Mat& blob, const Option& opt, F f) {
+    const size_t count = (size_t)blob.w * blob.h * blob.elempack;
+    const StorageKernels* storage = storage_kernels(host_kernel_set(), blob.dtype);
+    if (!storage) return f((float*)blob.data, count), (int)kOk;
+    Mat floats((int)count, (size_t)4u, opt.workspace_allocator);
+    if (floats.empty()) return kOutOfMemory;
+    storage->widen((const uint16_t*)blob.data, floats, count);
+    f((float*)floats.data, count);
+    storage->narrow(floats, (uint16_t*)blob.data, count);
+    return kOk;
+}
+
 // x = (x - mean) / sqrt(variance + eps) * gamma + beta in place, with mean and variance over each
 // of `groups` groups of equally many channels (the outermost axis); gamma and beta have a value a
 // channel, or are null: ones and zeros. A negative code when memory runs out.
+// `blob` has floats or 16-bit values, as for with_floats.
 int normalize_channels(const KernelSet& kernels, Mat& blob, int groups, float eps,
                        const float* gamma, const float* beta, const Option& opt);
 

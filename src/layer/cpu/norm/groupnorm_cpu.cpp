@@ -5,7 +5,9 @@
 
 namespace quoll {
 
-GroupNormCpu::GroupNormCpu() : kernels_(&host_kernel_set()) { support_packing = true; }
+GroupNormCpu::GroupNormCpu() : kernels_(&host_kernel_set()) {
+    support_packing = support_fp16_storage = support_bf16_storage = true;
+}
 
 int GroupNormCpu::forward_inplace(Mat& blob, const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(check_input(*this, blob));

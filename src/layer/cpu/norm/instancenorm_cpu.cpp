@@ -7,7 +7,9 @@
 
 namespace quoll {
 
-InstanceNormCpu::InstanceNormCpu() : kernels_(&host_kernel_set()) { support_packing = true; }
+InstanceNormCpu::InstanceNormCpu() : kernels_(&host_kernel_set()) {
+    support_packing = support_fp16_storage = support_bf16_storage = true;
+}
 
 int InstanceNormCpu::forward_inplace(Mat& blob, const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
@@ -17,10 +19,10 @@ int InstanceNormCpu::forward_inplace(Mat& blob, const Option& opt) const {
         const int count = blob.c * blob.elempack;
         return normalize_channels(*kernels_, blob, count, eps, gamma, beta, opt);
     }
-    const size_t size = (size_t)blob.w * blob.h * blob.elempack;  // all one channel
-    kernels_->norm->normalize_row(blob, size, eps, nullptr, nullptr);
-    if (affine) kernels_->channel->affine(blob, size, 1, gamma, beta);
-    return kOk;
+    return with_floats(blob, opt, [&](float* values, size_t size) {  // all one channel
+        kernels_->norm->normalize_row(values, size, eps, nullptr, nullptr);
+        if (affine) kernels_->channel->affine(values, size, 1, gamma, beta);
+    });
 }
 
 Layer* create_InstanceNorm_fast_layer() { return new InstanceNormCpu; }
