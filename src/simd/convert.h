@@ -369,13 +369,6 @@ QUOLL_INLINE void store_bf16(vecf<N> x, uint16_t* p) {
     }
 }
 
-#if defined(__AVX512BF16__)
-// sum[i] + a0 b0 + a1 b1 of the two bf16 values in each lane of a and b; subnormal ones count as 0.
-QUOLL_INLINE vecf<16> dot_bf16(vecf<16> sum, veci<16> a, veci<16> b) {
-    return {_mm512_dpbf16_ps(sum.v.raw, (__m512bh)a.v.raw, (__m512bh)b.v.raw)};
-}
-#endif
-
 // ---------------------------------------------------------------- parts
 
 template <size_t N>

@@ -18,8 +18,7 @@ public:
                const Option& opt);
     bool created() const { return !panels_.empty(); }
     void release();
-    // out[i] = activation(bias[i] + sum over j of weight[i][j] x[j]), of f32 values of x, rounded
-    // to bf16 where the processor multiplies pairs of these, as products of more rows are.
+    // out[i] = activation(bias[i] + sum over j of weight[i][j] x[j]), of f32 values of x.
     void multiply_row(const float* x, float* out, const FusedActivation& activation,
                       const Option& opt) const;
     // For more rows. From any thread.
