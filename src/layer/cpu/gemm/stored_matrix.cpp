@@ -10,6 +10,13 @@ namespace quoll {
 
 namespace {
 
+// Of these processors alone the cast family may have row_times_bf16_pairs.
+#if defined(__x86_64__) || defined(__i386__)
+constexpr bool kMayHavePairs = true;
+#else
+constexpr bool kMayHavePairs = false;
+#endif
+
 // Rows of panels that lie (row, row + 1)[width] lie [width](row, row + 1) then, or the other way
 // round.
 template <class T>
@@ -51,8 +58,8 @@ int StoredMatrix::create(const Layer& layer, const float* weight, int n, int k, 
         return kOutOfMemory;
     }
     kernels_->cast->bf16.narrow(panels, (uint16_t*)panels_.data, gemm_packed_size(gemm, n, k));
-    pairs_ = kernels_->cast->row_times_bf16_pairs && k % 2 == 0;
-    if (pairs_) turn_pairs(gemm, (uint16_t*)panels_.data, n, k, false);
+    pairs_ = kMayHavePairs && kernels_->cast->row_times_bf16_pairs && k % 2 == 0;
+    if (kMayHavePairs && pairs_) turn_pairs(gemm, (uint16_t*)panels_.data, n, k, false);
     for (int i = 0; i < n; i++) bias_[i] = bias ? bias[i] : 0.f;
     return kOk;
 }
@@ -65,7 +72,7 @@ void StoredMatrix::multiply_row(const float* x, float* out, const FusedActivatio
     const int threads = threads_for(opt, (double)n * (double)k);
     const int partitions = (int)std::min<size_t>(threads, panels);
     const CastKernels& cast = *kernels_->cast;
-    const auto times = pairs_ ? cast.row_times_bf16_pairs : cast.row_times_bf16;
+    const auto times = kMayHavePairs && pairs_ ? cast.row_times_bf16_pairs : cast.row_times_bf16;
     run_tasks(partitions, threads, [&](int64_t t, int) {
         const size_t n0 = partition_begin(panels, partitions, t) * columns;
         const size_t n1 = std::min(n, n0 + partition_length(panels, partitions, t) * columns);
@@ -87,7 +94,7 @@ int StoredMatrix::rows_matrix(const Layer& layer, const Option& opt,
     QUOLL_RETURN_IF_ERROR(product_memory(size, 1, opt.workspace_allocator, &panels));
     QUOLL_RETURN_IF_ERROR(product_memory(n * k, 1, opt.workspace_allocator, &plain));
     kernels_->cast->bf16.widen((const uint16_t*)panels_.data, panels, size);
-    if (pairs_) turn_pairs(gemm, (float*)panels.data, n, k, true);
+    if (kMayHavePairs && pairs_) turn_pairs(gemm, (float*)panels.data, n, k, true);
     gemm_unpack(gemm, panels, n, k, plain);
     const std::shared_ptr<ConstantMatrix> made = std::make_shared<ConstantMatrix>();
     QUOLL_RETURN_IF_ERROR(made->create(layer, plain, k, false, n, k, bias_, opt));
