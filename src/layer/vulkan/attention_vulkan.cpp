@@ -26,9 +26,11 @@ struct WideGroup {
 const WideGroup kManyGroups = {4, 1}, kFewGroups = {2, 2};
 // Invocations of attention_row.comp, which makes those of fewer queries.
 const uint32_t kRowThreads = 256;
-// Of its form that appends to the caches, too: beyond kFewKeys a group has so many of a head, or
-// more, as kMostParts groups share it at most.
+// Of attention_step.comp: invocations that share a key, vec4s of keys and values that one waits for
+// at once. Beyond kFewKeys a group has so many of a head, or more, as kMostParts groups share it at
+// most.
 const uint32_t kStepBindings = 11;
+const int kStepLanes = 8, kStepVectors = 32, kMostStepKeys = 4;
 const int kFewKeys = 256, kKeysOfGroup = 128, kMostParts = 32;
 // From which on scores in fp32 are products of matrices, with a softmax between them.
 const int kManyQueries = 24;
@@ -254,22 +256,39 @@ private:
                 copy_rows(r, in[1 + i], out[1 + i], first);
         }
     }
-    // Whether attention_row.comp turns the only query and its key, and appends to the caches, too.
+    // Whether attention_step.comp turns the only query and its key, and appends to the caches, too.
     bool fits_step(const Recorder& r, const Values& in, const Values& out,
                    const Fused& fused) const {
         const Fused::Rotary &q = fused.rotaries[0], &k = fused.rotaries[1];
         if (!q.layer || !k.layer || in[0].shape.h != 1 || out[0].shape.n != 1 ||
-            !same_angles(q, k) || !AttentionCall::has_row_threads(r) ||
+            !same_angles(q, k) || r.storage() == Storage::f32 ||
+            step_threads(r, out[0].shape.w) == 0 ||
             r.device().limits().maxPerStageDescriptorStorageBuffers < kStepBindings)
             return false;
+        const bool pairs_fit = is_interleaved(*q.layer) || in[0].shape.w % 8 == 0;
+        if (!pairs_fit || in[0].shape.w % 4 || in[0].first % 4 || out[0].first % 4) return false;
         for (size_t i = 1; i < 3; i++) {
             const Value& past = in[first_cache() + i - 1];
-            if (past.shape.total() == 0 || past.block != out[i].block ||
+            if (past.shape.total() == 0 || past.block != out[i].block || in[i].first % 4 ||
                 in[0].shape.c % in[i].shape.c || out[i].shape.c % in[i].shape.c ||
-                out[i].shape.w % 4 || out[i].strides().c % 4)
+                out[i].shape.w % 4 || out[i].first % 4 || out[i].strides().c % 4)
                 return false;
         }
         return true;
+    }
+    // Of attention_step.comp; 0: the device does not run it.
+    static uint32_t step_threads(const Recorder& r, int out_size) {
+        const VkPhysicalDeviceLimits& limits = r.device().limits();
+        const uint32_t subgroup = r.device().info().min_subgroup_size();
+        if (!r.device().features().subgroup_shuffles || subgroup < kStepLanes) return 0;
+        for (uint32_t threads : {512u, 256u}) {
+            const uint32_t shared = threads / subgroup * ((uint32_t)out_size * 4 + 8) + 4;
+            if (shared <= limits.maxComputeSharedMemorySize &&
+                threads <= limits.maxComputeWorkGroupInvocations &&
+                threads <= limits.maxComputeWorkGroupSize[0])
+                return threads;
+        }
+        return 0;
     }
     static bool same_angles(const Fused::Rotary& a, const Fused::Rotary& b) {
         const auto same = [](const Value& x, const Value& y) {
@@ -283,14 +302,8 @@ private:
         const Value *mask = layer_.attn_mask ? &in[3] : nullptr, *k = &out[1], *v = &out[2];
         const int heads = in[0].shape.c, keys = k->shape.h;
         const bool own_masks = mask && mask->shape.dims == 3 && mask->shape.c > 1;
-        Words push = {keys,
-                      k->shape.w,
-                      v->shape.w,
-                      heads / k->shape.c,
-                      in[0].first,
-                      out[0].first,
-                      mask ? mask->first : 0,
-                      own_masks ? keys : 0};
+        Words push = {keys,         heads / k->shape.c,     in[0].first,
+                      out[0].first, mask ? mask->first : 0, own_masks ? keys : 0};
         for (const Value* all : {k, v}) {
             const Value& now = in[all == k ? 1 : 2];
             const Words cache = {all->first, all->shape.w, all->strides().c,
@@ -298,15 +311,21 @@ private:
             push.insert(push.end(), cache.begin(), cache.end());
         }
         const RotaryPairs pairs(*rotary.layer, in[0].shape, rotary.cosines.shape);
-        const Words rest = {rotary.cosines.first, rotary.sines.first, pairs.pair,
-                            pairs.partner,        pairs.second,       scale_of(in[0].shape)};
+        const Words rest = {rotary.cosines.first, rotary.sines.first, pairs.pair == 2, pairs.second,
+                            scale_of(in[0].shape)};
         push.insert(push.end(), rest.begin(), rest.end());
         const int each = std::max(kKeysOfGroup, (keys + kMostParts - 1) / kMostParts);
         const int span = keys > kFewKeys ? each : keys, groups = (keys + span - 1) / span;
         push.push_back(span);
         const int parts =
             r.make_block((size_t)heads * kMostParts * (v->shape.w + 4) * sizeof(float));
-        r.dispatch(Shader::attention_step, {mask != nullptr, kRowThreads},
+        const auto vectors = [](int size) { return (size / 4 + kStepLanes - 1) / kStepLanes; };
+        const int of_key = vectors(k->shape.w) + vectors(v->shape.w);
+        const int ahead = std::max(1, std::min(kStepVectors / of_key, kMostStepKeys));
+        const Words constants = {mask != nullptr, step_threads(r, v->shape.w),
+                                 k->shape.w,      v->shape.w,
+                                 ahead,           r.device().info().min_subgroup_size()};
+        r.dispatch(Shader::attention_step, constants,
                    {r.read(in[0]), r.write(*k), r.write(*v), r.read(mask ? *mask : in[0]),
                     r.write(out[0]), r.read(in[1]), r.read(in[2]), r.read(rotary.cosines),
                     r.read(rotary.sines), r.write_block(parts), r.counters((uint32_t)heads)},
