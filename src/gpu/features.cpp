@@ -55,6 +55,9 @@ uint64_t probe_host_alignment(const InstanceFunctions& vk, VkPhysicalDevice devi
     return host.minImportedHostPointerAlignment;
 }
 
+// What the device's units multiply.
+typedef std::vector<VkCooperativeMatrixPropertiesKHR> Matrices;
+
 // Whether factors of a type have sums of f32, in a subgroup.
 bool multiplies(const VkCooperativeMatrixPropertiesKHR& p, VkComponentTypeKHR factors) {
     return p.AType == factors && p.BType == factors && p.CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
@@ -63,8 +66,8 @@ bool multiplies(const VkCooperativeMatrixPropertiesKHR& p, VkComponentTypeKHR fa
 
 // f16 times f16 plus f32 in a subgroup, of a size that divides the shaders' blocks of 16; the
 // largest.
-void probe_sizes(const InstanceFunctions& vk, VkPhysicalDevice device, MatrixUnits* units) {
-    for (const VkCooperativeMatrixPropertiesKHR& p : list_matrices(vk, device)) {
+void probe_sizes(const Matrices& matrices, MatrixUnits* units) {
+    for (const VkCooperativeMatrixPropertiesKHR& p : matrices) {
         if (!multiplies(p, VK_COMPONENT_TYPE_FLOAT16_KHR)) continue;
         if (!p.MSize || !p.NSize || !p.KSize) continue;
         if (16 % p.MSize || 16 % p.NSize || 16 % p.KSize) continue;
@@ -74,14 +77,15 @@ void probe_sizes(const InstanceFunctions& vk, VkPhysicalDevice device, MatrixUni
 }
 
 bool probe_bfloat16(const InstanceFunctions& vk, VkPhysicalDevice device,
-                    const Extensions& extensions, const MatrixUnits& units) {
+                    const Extensions& extensions, const Matrices& matrices,
+                    const MatrixUnits& units) {
     if (!units.m || !extensions.has(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME)) return false;
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16 = {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR, nullptr, 0, 0, 0};
     VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &bfloat16, {}};
     vk.GetPhysicalDeviceFeatures2(device, &all);
     if (!bfloat16.shaderBFloat16Type || !bfloat16.shaderBFloat16CooperativeMatrix) return false;
-    for (const VkCooperativeMatrixPropertiesKHR& p : list_matrices(vk, device))
+    for (const VkCooperativeMatrixPropertiesKHR& p : matrices)
         if (multiplies(p, VK_COMPONENT_TYPE_BFLOAT16_KHR) && p.MSize == units.m &&
             p.NSize == units.n && p.KSize == units.k)
             return true;
@@ -89,10 +93,9 @@ bool probe_bfloat16(const InstanceFunctions& vk, VkPhysicalDevice device,
 }
 
 // The largest depth.
-uint32_t probe_int8(const InstanceFunctions& vk, VkPhysicalDevice device,
-                    const MatrixUnits& units) {
+uint32_t probe_int8(const Matrices& matrices, const MatrixUnits& units) {
     uint32_t k = 0;
-    for (const VkCooperativeMatrixPropertiesKHR& p : list_matrices(vk, device)) {
+    for (const VkCooperativeMatrixPropertiesKHR& p : matrices) {
         const bool types =
             p.AType == VK_COMPONENT_TYPE_SINT8_KHR && p.BType == VK_COMPONENT_TYPE_SINT8_KHR &&
             p.CType == VK_COMPONENT_TYPE_SINT32_KHR && p.ResultType == VK_COMPONENT_TYPE_SINT32_KHR;
@@ -126,10 +129,11 @@ MatrixUnits probe_matrix(const InstanceFunctions& vk, VkPhysicalDevice device,
     const bool full = control.subgroupSizeControl && control.computeFullSubgroups &&
                       (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
     if (!matrix.cooperativeMatrix || !model.vulkanMemoryModel || !full) return units;
-    probe_sizes(vk, device, &units);
+    const Matrices matrices = list_matrices(vk, device);
+    probe_sizes(matrices, &units);
     units.subgroup = subgroup.subgroupSize;
-    units.int8_k = probe_int8(vk, device, units);
-    units.bfloat16 = probe_bfloat16(vk, device, extensions, units);
+    units.int8_k = probe_int8(matrices, units);
+    units.bfloat16 = probe_bfloat16(vk, device, extensions, matrices, units);
     return units;
 }
 

@@ -53,27 +53,24 @@ private:
     };
 
     int run_for(const std::vector<int>& wanted);
-    int run_in_region(const Step& step, const PlanSegment& segment, char* on_host);
-    int run_region(const Layer& first, const PlannedRegion& region, char* on_host);
-    int run_compiled(const PlannedRegion& region);
-    int record_region(const PlannedRegion& region);
-    bool falls_back(const Layer& first, const PlannedRegion& region, int status) const;
-    int fetch_inputs(const Layer& layer);
-    bool are_as_planned(const PlannedRegion& region) const;
-    int take_upload(const Mat& blob, std::vector<Mat>* uploads) const;
-    int check_finite_after(const Layer& layer);
     void begin_segment(const ExecutionPlan& plan, const PlanSegment& segment);
     void leave_arena();
     int run_step(const Step& step);
+    void announce(const Step& step) const;
     int run_layer(const Step& step);
-    int run_on_device(const Layer& layer);
-    int bring_to_device(int blob, VkCompute& on, VkMat* m);
-    int take_from_device(const Layer& layer, std::vector<VkMat>* made, VkCompute& on);
+    int forward_in_place(const Step& step);
+    int forward(const Layer& layer, const PlanSegment::Step* sized, std::vector<Mat>* bottoms,
+                std::vector<Mat>* tops, bool inplace, const Option& with) const;
+    int check_finite_after(const Layer& layer);
     int check_inputs_given(const Layer& layer, const ExecutionPlan& plan) const;
-    int take_inputs(const Step& step, int* batch, bool* without_values);
+
+    // executor_blobs.cpp
     bool is_read_no_more(const Step& step, size_t input) const;
+    int take_inputs(const Step& step, int* batch, bool* without_values);
     int convert_input(const Layer& layer, Mat* m, bool lacking = false) const;
     int narrow_inputs(const Layer& layer);
+    int store_output(const Layer& layer, size_t i, Mat* m);
+
     // layouts.cpp
     bool inputs_arrive(const Layer& layer, const StepLayout& planned) const;
     int convert_as_planned(const BlobLayout& to, Mat* m) const;
@@ -81,14 +78,27 @@ private:
     void report_outputs(const Layer& layer, const StepLayout& planned) const;
     void report(const Layer& layer, const char* what, size_t i, const BlobLayout& planned,
                 const Mat& m) const;
-    int forward_in_place(const Step& step);
-    int forward(const Layer& layer, const PlanSegment::Step* sized, std::vector<Mat>* bottoms,
-                std::vector<Mat>* tops, bool inplace, const Option& with) const;
+
+    // executor_batches.cpp
     int forward_no_items(const Layer& layer);
     int forward_batch(const Step& step, int n);
     int forward_items(const Step& step, int n, bool* as_planned);
     int stack_item(const Layer& layer, const Mat& m, int b, int n, size_t i);
-    int store_output(const Layer& layer, size_t i, Mat* m);
+
+    // executor_regions.cpp
+    int run_in_region(const Step& step, const PlanSegment& segment, char* on_host);
+    int run_region(const Layer& first, const PlannedRegion& region, char* on_host);
+    bool falls_back(const Layer& first, const PlannedRegion& region, int status) const;
+    bool are_as_planned(const PlannedRegion& region) const;
+    int run_compiled(const PlannedRegion& region);
+    int record_region(const PlannedRegion& region);
+    int take_upload(const Mat& blob, std::vector<Mat>* uploads) const;
+
+    // executor_device.cpp
+    int fetch_inputs(const Layer& layer);
+    int run_on_device(const Layer& layer);
+    int bring_to_device(int blob, VkCompute& on, VkMat* m);
+    int take_from_device(const Layer& layer, std::vector<VkMat>* made, VkCompute& on);
 
     // control_flow.cpp
     int run_choice(const Select& layer);

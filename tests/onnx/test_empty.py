@@ -102,3 +102,16 @@ def test_operator(name, tmp_path):
                 np.testing.assert_allclose(have[out], value, 0.01, 0.01)
                 compared += 1
     assert compared
+
+
+def test_a_refusal_names_the_node(tmp_path):
+    """No values, and sizes that are open: the layout of the output cannot be told."""
+    model = parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g (float[a,b,k,5,6] x) => (float y) {'
+                               't = Transpose <perm = [1, 0, 3, 2, 4]> (x) y = Slice(t, c, c, d) }')
+    for key, values in {'c': [1, 1], 'd': [2, 4]}.items():
+        model.graph.initializer.append(numpy_helper.from_array(np.int64(values), key))
+    model.graph.node[1].name = 'cut'
+    model.graph.output[0].type.Clear()
+    onnx.save(model, tmp_path / 'model.onnx')
+    with pytest.raises(Failure, match=r'cut \(Slice, opset 17\): output y: '):
+        convert(tmp_path / 'model.onnx', tmp_path)

@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "log_test.h"
 #include "quoll/datareader.h"
-#include "quoll/log.h"
 #include "quoll/net.h"
 
 namespace net_test {
@@ -20,20 +20,8 @@ using quoll::Mat;
 using quoll::Net;
 using quoll::Option;
 
-inline std::string g_log;
-inline void collect(quoll::LogLevel, const char* message, void*) {
-    g_log += std::string(message) + "\n";
-}
-
-class NetTest : public testing::Test {
-protected:
-    void SetUp() override {
-        g_log.clear();
-        quoll::set_log_sink(collect, nullptr);
-    }
-    void TearDown() override { quoll::set_log_sink(nullptr, nullptr); }
-    static bool logged(const std::string& text) { return g_log.find(text) != std::string::npos; }
-};
+using log_test::g_log;
+using NetTest = log_test::LogTest;
 
 // y = x + addend, counting how often it runs; `weight` more values come from the .bin.
 class AddConstant : public quoll::Layer {

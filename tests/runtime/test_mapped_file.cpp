@@ -10,17 +10,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "log_test.h"
 #include "quoll/datareader.h"
-#include "quoll/log.h"
 #include "quoll/net.h"
 
 namespace {
 
+using log_test::collect;
+using log_test::g_log;
 using quoll::Mat;
 using quoll::Net;
-
-std::string g_log;
-void collect(quoll::LogLevel, const char* message, void*) { g_log += std::string(message) + "\n"; }
 
 // Weights beyond the size from which they are mapped, and below; a constant that is extracted.
 const char kParam[] =

@@ -10,9 +10,9 @@
 
 #include "graph/model.h"
 #include "layer/nn/innerproduct.h"
+#include "log_test.h"
 #include "quoll/datareader.h"
 #include "quoll/datawriter.h"
-#include "quoll/log.h"
 #include "quoll/net.h"
 #include "runtime/weights_id.h"
 
@@ -24,18 +24,8 @@ using quoll::Model;
 using quoll::ModelLayer;
 using quoll::Shape;
 
-std::string g_log;
-void collect(quoll::LogLevel, const char* message, void*) { g_log += std::string(message) + "\n"; }
-
-class ModelTest : public testing::Test {
-protected:
-    void SetUp() override {
-        g_log.clear();
-        quoll::set_log_sink(collect, nullptr);
-    }
-    void TearDown() override { quoll::set_log_sink(nullptr, nullptr); }
-    static bool logged(const std::string& text) { return g_log.find(text) != std::string::npos; }
-};
+using log_test::g_log;
+using ModelTest = log_test::LogTest;
 
 Mat vector_of(const std::vector<float>& values) {
     Mat m((int)values.size());

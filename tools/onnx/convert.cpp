@@ -56,7 +56,8 @@ public:
             std::vector<Dim> declared;
             for (const DimInfo& d : v.shape)
                 declared.push_back(d.value >= 0 ? Dim(d.value) : Dim());
-            c.add_output(v.name, v.type, v.has_shape ? &declared : nullptr);
+            if (!c.add_output(v.name, v.type, v.has_shape ? &declared : nullptr))
+                name_maker(v.name);
         }
         for (const Problem& p : c.problems)
             result_->problems.push_back({p.node, p.op, p.reason, p.opset});
@@ -77,6 +78,16 @@ public:
     }
 
 private:
+    // What was said of an output is said of the node that makes it.
+    void name_maker(const std::string& output) {
+        for (const Node& n : graph_.nodes) {
+            if (std::count(n.outputs.begin(), n.outputs.end(), output) == 0) continue;
+            for (Problem& p : converter_->problems)
+                if (p.node == output && p.op == "output")
+                    p = {n.label(), n.op, "output " + output + ": " + p.reason,
+                         converter_->opset(n.domain)};
+        }
+    }
     std::vector<ValueInfo> outputs() const {
         if (options_.outputs.empty()) return graph_.outputs;
         std::vector<ValueInfo> chosen;

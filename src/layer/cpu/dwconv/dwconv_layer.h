@@ -32,27 +32,41 @@ private:
     int make_plan(const std::vector<Shape>& bottoms, const Option& opt, ConvolutionPlan* p) const;
     int forward_groups(const ConvolutionPlan& p, const Mat& bottom, Mat& top,
                        const Option& opt) const;
-    int repack_weights();
-    bool has_narrow_groups() const;
     int forward_reference(const Mat& bottom, Mat& top, const Option& opt) const;
     int forward_repacked(const Mat& bottom, int pack, Mat& top, const Option& opt) const;
+    // On f32, f16 or bf16 with one window a channel.
+    int forward_float(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
+
+    // dwconv_weights.cpp
+    int pack_planar_weights(const Option& opt);
+    bool has_narrow_groups() const;
+    int repack_weights();
+
+    // dwconv_blocked.cpp
+    DwconvPairKernel pair_kernel(const ConvGeometry& g, DType dtype) const;
+    int forward_f16(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
     int forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,
                         const Option& opt) const;
     // in, out: of the same type, elempack pack_, channels in c.
     int run_blocked(const Mat& in, const ConvGeometry& g, const Mat& out, const Option& opt) const;
-    int forward_f16(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
-    int pack_planar_weights(const Option& opt);
+
+    // dwconv_planar.cpp
     DwconvPlanarKernel planar_kernel(const ConvGeometry& g) const;
     int forward_planar(DwconvPlanarKernel kernel, const Mat& bottom, const ConvGeometry& g,
                        Mat& top, const Option& opt) const;
-    // On f32, f16 or bf16 with one window a channel.
-    int forward_float(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
-    DwconvPairKernel pair_kernel(const ConvGeometry& g, DType dtype) const;
+
+    // dwconv_few_channels.cpp
     int forward_few_channels(const Mat& bottom, const ConvGeometry& g, Mat& top,
                              const Option& opt) const;
+
+    // dwconv_slices.cpp
     int forward_slices(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
     void gather_rows(const ConvGeometry& g, const float* channel, int y, int z, float* memory,
                      DwconvRow* row) const;
+
+    static double work_of(const ConvGeometry& g) {
+        return (double)g.x.out * g.y.out * g.maxk() * g.num_output;
+    }
     enum { kUnsuitable = 1 };  // the laid out input would dwarf what is in it
     // Several outputs go into a register: blocks of channels are so narrow that this is worth
     // laying out the input.

@@ -1,28 +1,9 @@
 #include "layer/tensor/squeeze.h"
 
-#include "layer/cpu/layout/channel_gather.h"
-#include "layer/cpu/layout/layouts.h"
+#include "layer/cpu/layout/reshaped_cpu.h"
 
 namespace quoll {
 
-namespace {
-
-class SqueezeCpu : public Squeeze {
-public:
-    SqueezeCpu() { support_packing = true; }
-    int forward(const Mat& bottom, Mat& top, const Option& opt) const override {
-        std::vector<Shape> out;
-        QUOLL_RETURN_IF_ERROR(shape(*this, {bottom.logical_shape()}, out));
-        return reshape_channels(bottom, out[0], &top, opt);
-    }
-    void plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
-                      std::vector<BlobLayout>* out) const override {
-        plan_reshaped(in[0], &(*out)[0]);
-    }
-};
-
-}  // namespace
-
-Layer* create_Squeeze_fast_layer() { return new SqueezeCpu; }
+Layer* create_Squeeze_fast_layer() { return new ReshapedCpu<Squeeze>; }
 
 }  // namespace quoll
