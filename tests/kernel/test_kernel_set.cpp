@@ -151,7 +151,11 @@ TEST(KernelSet, has_the_parts_of_rows) {
         if ((row.slot == KernelSlot::sve_f16_gemm_planar || sve_int8) && sve_lanes() <= set.lanes)
             continue;
         if (row.slot == KernelSlot::int8_tile || sve_int8) {
-            const Int8Kernels& int8 = row.k == 8 ? *set.int8_pairs : *set.int8;
+            const bool bytes = sve_int8 && row.k == 4;
+            ASSERT_TRUE(!bytes || set.int8->bytes) << row.name;
+            const Int8Kernels& int8 = bytes        ? *set.int8->bytes
+                                      : row.k == 8 ? *set.int8_pairs
+                                                   : *set.int8;
             EXPECT_EQ(int8.k_group << int8.pairs, row.k) << row.name;
             EXPECT_GE(int8.max_rows, row.rows) << row.name;
             const auto& tiles = row.columns == int8.lanes ? int8.tile_single : int8.tile;
@@ -175,7 +179,8 @@ TEST(KernelSet, has_the_parts_of_rows) {
                 ? (KernelPart)set.f16->dwconv->pair[0][row.k - 1]
             : row.slot == KernelSlot::f16_winograd_input  ? (KernelPart)set.f16->winograd->input
             : row.slot == KernelSlot::f16_winograd_output ? (KernelPart)set.f16->winograd->output
-            : row.slot == KernelSlot::dwconv_pair    ? (KernelPart)set.dwconv->pair[0][row.k - 1]
+            : row.slot == KernelSlot::dwconv_pair
+                ? (KernelPart)set.dwconv->pair[0][row.k - 1]
             : row.slot == KernelSlot::winograd_input ? (KernelPart)set.winograd->input
             : row.slot == KernelSlot::narrow_bf16    ? (KernelPart)set.cast->bf16.narrow
             : row.slot == KernelSlot::dwconv_planes  ? (KernelPart)set.dwconv->planes

@@ -28,7 +28,7 @@ enum class KernelSlot {
     sve_gemm_tile,
     sve_f16_gemm_tile,
     sve_f16_gemm_planar,
-    sve_int8_tile,  // of pairs of k-groups
+    sve_int8_tile,  // of k-groups of four, of pairs of these
     sve_int8_finish,
     gemm_planar,
     f16_gemm_planar,  // of half floats

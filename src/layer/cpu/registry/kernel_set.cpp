@@ -105,6 +105,10 @@ void take_planar(KernelSlot slot, int pixels, const Machine& machine, GemmKernel
     }
 }
 
+bool has_wide_vectors(const Machine& machine, int lanes) {
+    return machine.features.has(CpuFeature::sve) && sve_lanes() > lanes;
+}
+
 // Pairs of rows by hand. False if there are none.
 bool take_pairs_of_rows(KernelSlot slot, const Machine& machine, DwconvKernels* dwconv) {
     bool found = false;
@@ -135,10 +139,6 @@ bool take_transforms(KernelSlot input_slot, KernelSlot output_slot, const Machin
     if (input) winograd->input = (WinogradInput)input->part;
     if (output) winograd->output = (WinogradOutput)output->part;
     return input || output;
-}
-
-bool has_wide_vectors(const Machine& machine, int lanes) {
-    return machine.features.has(CpuFeature::sve) && sve_lanes() > lanes;
 }
 
 #if !defined(QUOLL_NO_INT8)
@@ -197,15 +197,16 @@ bool take_window_rows(const Machine& machine, Int8Kernels* int8) {
     return found;
 }
 
-// Full panels of pairs as wide as vectors of SVE make them; single ones stay.
-void take_int8_sve(const Machine& machine, Int8Kernels* pairs) {
-    Int8Kernels wide = *pairs;
+// Full panels as wide as vectors of SVE make them; single ones stay. k: as of take_int8_tiles.
+void take_int8_sve(const Machine& machine, int k, Int8Kernels* int8) {
+    if (!has_wide_vectors(machine, int8->lanes)) return;
+    Int8Kernels wide = *int8;
     wide.vectors = 2 * sve_lanes() / wide.lanes;
-    if (!take_int8_tiles(KernelSlot::sve_int8_tile, machine, 8, &wide)) return;
+    if (!take_int8_tiles(KernelSlot::sve_int8_tile, machine, k, &wide)) return;
     const KernelRow* finish = best_row(KernelSlot::sve_int8_finish, machine);
     // It knows vectors of two and of four times the level's length.
     if (finish && sve_lanes() <= 4 * wide.lanes) wide.finish_s8 = (Int8StoreKernel)finish->part;
-    *pairs = wide;
+    *int8 = wide;
 }
 
 // The int8 family by hand.
@@ -214,10 +215,13 @@ void take_int8(const Machine& machine, Selected* s) {
     if (take_int8_tiles(KernelSlot::int8_tile, machine, 8, &s->int8_pairs)) {
         s->int8_pairs.pairs = true;
         s->set.int8_pairs = &s->int8_pairs;
-        if (has_wide_vectors(machine, s->int8.lanes)) take_int8_sve(machine, &s->int8_pairs);
+        take_int8_sve(machine, 8, &s->int8_pairs);
     }
     const bool bytes = take_byte_tiles(machine, s->int8, &s->int8_bytes);
-    if (bytes) s->int8.bytes = &s->int8_bytes;
+    if (bytes) {
+        take_int8_sve(machine, 4, &s->int8_bytes);
+        s->int8.bytes = &s->int8_bytes;
+    }
     const Int8Kernels* const level = vector_kernels(s->set.isa).int8;
     const bool s16 = level && take_s16_tiles(s->int8, *level, &s->int8_s16);
     if (s16) s->int8.s16 = &s->int8_s16;
@@ -327,7 +331,8 @@ Selected* select(const Machine& machine) {
         s->set.cast = &s->cast;
     }
     if (s->set.dwconv) s->dwconv = *s->set.dwconv;
-    if (s->set.dwconv && take_depthwise(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
+    if (s->set.dwconv && take_depthwise(machine, &s->dwconv))
+        s->set.dwconv = &s->dwconv;
     if (s->set.winograd) s->winograd = *s->set.winograd;
     if (s->set.winograd && take_transforms(KernelSlot::winograd_input, KernelSlot::winograd_output,
                                            machine, &s->winograd))
