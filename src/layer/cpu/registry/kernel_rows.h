@@ -30,6 +30,8 @@ enum class KernelSlot {
     sve_f16_gemm_planar,
     sve_int8_tile,  // of k-groups of four, of pairs of these
     sve_int8_finish,
+    sve_dwconv_pair,
+    sve_f16_dwconv_pair,
     gemm_planar,
     f16_gemm_planar,  // of half floats
     int8_tile,

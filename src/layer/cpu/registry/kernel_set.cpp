@@ -108,6 +108,10 @@ void take_planar(KernelSlot slot, int pixels, const Machine& machine, GemmKernel
 bool has_wide_vectors(const Machine& machine, int lanes) {
     return machine.features.has(CpuFeature::sve) && sve_lanes() > lanes;
 }
+// For depthwise layers, where SVE takes three loads for one of NEON.
+bool has_widest_vectors(const Machine& machine, int lanes) {
+    return has_wide_vectors(machine, 2 * lanes);
+}
 
 // Pairs of rows by hand. False if there are none.
 bool take_pairs_of_rows(KernelSlot slot, const Machine& machine, DwconvKernels* dwconv) {
@@ -122,8 +126,10 @@ bool take_pairs_of_rows(KernelSlot slot, const Machine& machine, DwconvKernels* 
 }
 
 // And sums of planes.
-bool take_depthwise(const Machine& machine, DwconvKernels* dwconv) {
+bool take_depthwise(const Machine& machine, int lanes, DwconvKernels* dwconv) {
     bool found = take_pairs_of_rows(KernelSlot::dwconv_pair, machine, dwconv);
+    if (has_widest_vectors(machine, lanes))
+        found = take_pairs_of_rows(KernelSlot::sve_dwconv_pair, machine, dwconv) || found;
     if (const KernelRow* row = best_row(KernelSlot::dwconv_planes, machine)) {
         dwconv->planes = (DwconvPlanesKernel)row->part;
         found = true;
@@ -297,6 +303,8 @@ void take_f16(const Machine& machine, Selected* s) {
     }
     s->f16_dwconv = f16_dwconv(f16);
     take_pairs_of_rows(KernelSlot::f16_dwconv_pair, machine, &s->f16_dwconv);
+    if (has_widest_vectors(machine, s->set.lanes))
+        take_pairs_of_rows(KernelSlot::sve_f16_dwconv_pair, machine, &s->f16_dwconv);
     if (s->set.dwconv) s->f16.dwconv = &s->f16_dwconv;
     if (s->set.winograd) s->f16_winograd = f16_winograd(*s->set.winograd, f16);
     take_transforms(KernelSlot::f16_winograd_input, KernelSlot::f16_winograd_output, machine,
@@ -331,7 +339,7 @@ Selected* select(const Machine& machine) {
         s->set.cast = &s->cast;
     }
     if (s->set.dwconv) s->dwconv = *s->set.dwconv;
-    if (s->set.dwconv && take_depthwise(machine, &s->dwconv))
+    if (s->set.dwconv && take_depthwise(machine, s->set.lanes, &s->dwconv))
         s->set.dwconv = &s->dwconv;
     if (s->set.winograd) s->winograd = *s->set.winograd;
     if (s->set.winograd && take_transforms(KernelSlot::winograd_input, KernelSlot::winograd_output,
