@@ -11,7 +11,7 @@
 namespace quoll {
 
 // What a row is for: a member of KernelSet, a tile of the gemm family, or a part of a table.
-enum class KernelSlot {
+enum class KernelSlot : unsigned char {
 #define QUOLL_FAMILY(name, type) name,
 #include "layer/cpu/common/families.inc"
 #undef QUOLL_FAMILY
