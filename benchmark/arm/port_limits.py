@@ -45,9 +45,10 @@ def loops(code):
         if target >= address:
             continue
         begin = next(j for j, (a, _) in enumerate(code) if a == target)
-        body = [line for _, line in code[begin:i]]
-        if any(re.match(r'(b\.\w+|b|cbn?z) ', line) for line in body):
+        branches = {line: re.match(r'(?:b\.\w+|b|cbn?z \w+,) ([0-9a-f]+)', line) for _, line in code[begin:i]}
+        if any(found and int(found.group(1), 16) <= address for found in branches.values()):
             continue  # one around another
+        body = [line for _, line in code[begin:i] if not branches[line]]  # without those that leave it
         if any(MULTIPLY.match(line) for line in body):
             found.append(body)
     return found

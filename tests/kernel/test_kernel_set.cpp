@@ -145,7 +145,7 @@ TEST(KernelSet, has_the_tiles_of_rows) {
 TEST(KernelSet, has_the_parts_of_rows) {
     for (const KernelRow& row : kernel_rows()) {
         if (!row.part) continue;
-        const KernelSet& set = kernel_set(row.features);
+        const KernelSet& set = kernel_set(row.features, row.core);
         if (row.slot == KernelSlot::sve_int8_finish) continue;  // of sets with tiles of SVE
         const bool sve_int8 = row.slot == KernelSlot::sve_int8_tile;
         const bool sve_pair =
