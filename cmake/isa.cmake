@@ -258,8 +258,8 @@ if(quoll_have_amx)
 endif()
 
 # Instructions that assembly may have: name|level|flag. What a level's own flags allow needs none.
-# a55: neon and asimdhp tuned for cores that issue in order.
-set(quoll_assembly_isas "neon|neon|" "a55|neon|-march=armv8.2-a+fp16" "asimdhp|neon|-march=armv8.2-a+fp16" "sve|neon|-march=armv8.2-a+sve"
+# a55: neon, asimdhp and asimddp tuned for cores that issue in order.
+set(quoll_assembly_isas "neon|neon|" "a55|neon|-march=armv8.2-a+fp16+dotprod" "asimdhp|neon|-march=armv8.2-a+fp16" "sve|neon|-march=armv8.2-a+sve"
     "asimddp|neon|-march=armv8.2-a+dotprod" "i8mm|neon|-march=armv8.2-a+i8mm"
     "svei8mm|neon|-march=armv8.2-a+sve+i8mm"
     "bf16|neon|-march=armv8.2-a+bf16" "sme|neon|-march=armv8.2-a+sve")

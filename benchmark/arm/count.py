@@ -4,10 +4,11 @@
     count.py                                        four networks, cortex-a53 and max, one thread, fp32
     count.py --models resnet18 --cpu cortex-a53 --functions 15
     count.py --cpu max -- --precision fp16          run options of bench_worker after --
+    count.py --models net_int8.param --cpu a64fx    with its own weights, net_int8.bin
     count.py --cpu max:sve-default-vector-length=32,max:sve=off     properties of a processor after colons
 
 Needs the programs of two presets: bench_worker of aarch64 (build-aarch64) and benchmark of release (build), which makes the random
-weights. A count is the difference of a process that runs the network three times and one that runs it twice, so that neither loading nor the
+weights of params without any beside them. A count is the difference of a process that runs the network three times and one that runs it twice, so that neither loading nor the
 first run is in it. Classes: multiply-adds of vectors, other vector instructions, loads, stores, prefetches, scalar. Counts are not
 times: how many instructions of which kind a core takes at once, and how long it waits for memory, they do not say.
 """
@@ -15,6 +16,7 @@ import argparse
 import collections
 import pathlib
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -103,8 +105,12 @@ def main():
         print(f'{"millions an inference":24}{"all":>9}' + ''.join(f'{c:>15}' for c in CLASSES))
         for model in args.models.split(','):
             param = copy_param(model, folder)
-            subprocess.run([args.benchmark, '1', '1', f'param={param}', '--save-weights', folder, '--warmup', '0'], check=True,
-                           stdout=subprocess.DEVNULL)
+            weights = pathlib.Path(model.partition(':')[0]).with_suffix('.bin')
+            if weights.exists():
+                shutil.copy(weights, folder / (param.stem + '.bin'))
+            else:
+                subprocess.run([args.benchmark, '1', '1', f'param={param}', '--save-weights', folder, '--warmup', '0'], check=True,
+                               stdout=subprocess.DEVNULL)
             write_input(param, folder / (param.stem + '.in'))
             for cpu in args.cpu.split(','):
                 functions = difference(count(args, plugin, folder, param, cpu, 2), count(args, plugin, folder, param, cpu, 1))

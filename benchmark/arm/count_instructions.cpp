@@ -79,6 +79,7 @@ const Encoding kMultiplyAdds[] = {
     {0xff20e000, 0x64206000},
     {0xff20e000, 0x6420e000},  // FMMLA, BFMMLA
     {0xff20f800, 0x44000000},  // SDOT, UDOT
+    {0xffa0f800, 0x44a00000},  // by element
     {0xff20f800, 0x45009800},  // SMMLA, UMMLA
     {0xfe000000, 0x80000000},  // SME outer products
     {0xfe000000, 0xa0000000},

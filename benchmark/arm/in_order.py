@@ -19,7 +19,8 @@ import re
 from port_limits import MULTIPLY, instructions, loops
 
 KERNELS = ('gemm_f32_5x16_neon', 'gemm_f32_5x16_a55', 'gemm_f32_4x16_neon', 'gemm_f32_4x16_a55',
-           'gemm_f16f16_5x32_asimdhp', 'gemm_f16f16_5x32_a55', 'gemm_f16f16_4x32_asimdhp', 'gemm_f16f16_4x32_a55')
+           'gemm_f16f16_5x32_asimdhp', 'gemm_f16f16_5x32_a55', 'gemm_f16f16_4x32_asimdhp', 'gemm_f16f16_4x32_a55',
+           'gemm_s8_8x8_asimddp', 'gemm_s8_8x8_a55', 'gemm_s8_7x8_asimddp', 'gemm_s8_7x8_a55')
 LATENCY = {'multiply': 4, 'vector load': 4, 'load': 3, 'insert': 2, 'scalar': 1}
 VECTOR_REGISTER = re.compile(r'\b[vqdsh](\d+)\b')
 ITERATIONS = 20

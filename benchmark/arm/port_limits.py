@@ -20,7 +20,7 @@ KERNELS = ('gemm_f32_5x16_neon', 'gemm_f32_4x16_neon', 'gemm_f32_5x8_neon', 'gem
            'gemm_planar_f32_8x12_neon', 'gemm_planar_f16_8x24_asimdhp', 'dwconv_planes_f32_neon', 'gemm_s8_8x8_i8mm',
            'gemm_s8_8x8_asimddp', 'gemm_s8_4x8_neon', 'gemm_s16_8x8_neon')
 SVE_CPUS = ('neoverse-v1', 'a64fx')  # vectors of 256 and of 512 bits
-SVE_KERNELS = ('gemm_f32_5x4v_sve', 'gemm_f16f16_5x4v_sve', 'gemm_planar_f16_8x3v_sve', 'gemm_s8_8x4v_svei8mm')
+SVE_KERNELS = ('gemm_f32_5x4v_sve', 'gemm_f16f16_5x4v_sve', 'gemm_planar_f16_8x3v_sve', 'gemm_s8_8x4v_svei8mm', 'gemm_s8_8x2v_sve')
 MULTIPLY = re.compile(r'^(fmla|bfmmla|sdot|udot|smmla|smull2?|smlal2?)\b')
 ITERATIONS = 200
 
@@ -45,9 +45,10 @@ def loops(code):
         if target >= address:
             continue
         begin = next(j for j, (a, _) in enumerate(code) if a == target)
-        body = [line for _, line in code[begin:i]]
-        if any(re.match(r'(b\.\w+|b|cbn?z) ', line) for line in body):
+        branches = {line: re.match(r'(?:b\.\w+|b|cbn?z \w+,) ([0-9a-f]+)', line) for _, line in code[begin:i]}
+        if any(found and int(found.group(1), 16) <= address for found in branches.values()):
             continue  # one around another
+        body = [line for _, line in code[begin:i] if not branches[line]]  # without those that leave it
         if any(MULTIPLY.match(line) for line in body):
             found.append(body)
     return found

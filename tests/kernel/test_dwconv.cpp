@@ -210,10 +210,12 @@ TEST(Dwconv, narrow_groups) {
 
 // Two rows at a time have the bits of row after row.
 TEST(Dwconv, pairs) {
-    for (Isa isa : available_isas())
+    std::vector<const KernelSet*> sets = {&host_kernel_set()};  // with kernels of SVE
+    for (Isa isa : available_isas()) sets.push_back(&kernel_set(isa));
+    for (const KernelSet* set : sets)
         for (int stride : {1, 2}) {
-            const DwconvKernels& kernels = *kernel_set(isa).dwconv;
-            const int lanes = kernel_set(isa).lanes, rows = 3 + stride;
+            const DwconvKernels& kernels = *set->dwconv;
+            const int lanes = set->lanes, rows = 3 + stride;
             const DwconvPairKernel kernel = kernels.pair[0][stride - 1];
             ASSERT_EQ(kernel != nullptr, kernels.pair[1][stride - 1] != nullptr);
             if (!kernel) continue;
@@ -262,9 +264,55 @@ TEST(Dwconv, pairs) {
                     kernels.pair[from == narrow.data()][stride - 1](pair);
                     for (size_t i = 0; i < want.size(); i++)
                         ASSERT_EQ(want[i], out[i])
-                            << isa_name(isa) << " stride " << stride << " at " << i << " rows "
+                            << isa_name(set->isa) << " stride " << stride << " at " << i << " rows "
                             << pair.first << " to " << pair.last << " of " << in_w;
                 }
+            }
+        }
+}
+
+// Pairs of rows of half floats, against the definition: off by what rounding every partial sum
+// makes.
+TEST(Dwconv, pairs_of_half_floats) {
+    if (!host_kernel_set().f16) GTEST_SKIP() << "no arithmetic of half floats";
+    enum { kPack = 8 };
+    Rng rng;
+    const auto fill_half = [&](Guarded<uint16_t>& values) {
+        for (uint16_t& x : values) x = float32_to_float16(rng.value());
+    };
+    for (int stride : {1, 2})
+        for (int n = 0; n < 300; n++) {
+            DwconvPair pair = {};
+            pair.out_w = kDwconvPairOutputs + rng.below(25);
+            pair.before = rng.below(2), pair.after = rng.below(2);
+            const int in_w = (pair.out_w - 1) * stride + 3 - pair.before - pair.after;
+            pair.first = rng.below(4 + stride);
+            pair.last = pair.first + rng.below(4 + stride - pair.first);
+            const size_t in_row = (size_t)in_w * kPack, out_row = (size_t)pair.out_w * kPack;
+            Guarded<uint16_t> in((pair.last - pair.first) * in_row, n % 2),
+                weight(9 * kPack, n % 2);
+            Guarded<uint16_t> bias(kPack, n % 2), out(2 * out_row, n % 2);
+            fill_half(in), fill_half(weight), fill_half(bias);
+            pair.in = in.data(), pair.row_step = in_row / 2;
+            pair.weight = (const float*)weight.data(), pair.bias = (const float*)bias.data();
+            pair.out = (float*)out.data(), pair.second = (float*)(out.data() + out_row);
+            pair.low = -0.75f, pair.high = 1.5f;
+            host_kernel_set().f16->dwconv->pair[0][stride - 1](pair);
+            for (size_t i = 0; i < 2 * out_row; i++) {
+                const int y = (int)(i / out_row), x = (int)(i % out_row / kPack),
+                          c = (int)(i % kPack);
+                double sum = float16_to_float32(bias[c]), error = 0;
+                for (int k = 0; k < 9; k++) {
+                    const int row = y * stride + k / 3 - pair.first;
+                    const int column = x * stride + k % 3 - pair.before;
+                    if (row < 0 || row >= pair.last - pair.first || column < 0 || column >= in_w)
+                        continue;
+                    sum += (double)float16_to_float32(in[row * in_row + column * kPack + c]) *
+                           float16_to_float32(weight[k * kPack + c]);
+                    error += 0x1p-11 * (fabs(sum) + error) + 0x1p-25;
+                }
+                ASSERT_NEAR(float16_to_float32(out[i]), std::min(1.5, std::max(-.75, sum)), error)
+                    << "stride " << stride << " at " << i << " of " << pair.out_w;
             }
         }
 }

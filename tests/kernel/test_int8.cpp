@@ -39,6 +39,7 @@ void for_all(F f) {
         if (kernel_set(isa).int8->s16) check(*kernel_set(isa).int8->s16);
     }
     check(*host_kernel_set().int8);
+    if (host_kernel_set().int8->bytes) check(*host_kernel_set().int8->bytes);
     if (host_kernel_set().int8_pairs) check(*host_kernel_set().int8_pairs);
 }
 

@@ -145,13 +145,20 @@ TEST(KernelSet, has_the_tiles_of_rows) {
 TEST(KernelSet, has_the_parts_of_rows) {
     for (const KernelRow& row : kernel_rows()) {
         if (!row.part) continue;
-        const KernelSet& set = kernel_set(row.features);
+        const KernelSet& set = kernel_set(row.features, row.core);
         if (row.slot == KernelSlot::sve_int8_finish) continue;  // of sets with tiles of SVE
         const bool sve_int8 = row.slot == KernelSlot::sve_int8_tile;
+        const bool sve_pair =
+            row.slot == KernelSlot::sve_dwconv_pair || row.slot == KernelSlot::sve_f16_dwconv_pair;
         if ((row.slot == KernelSlot::sve_f16_gemm_planar || sve_int8) && sve_lanes() <= set.lanes)
             continue;
+        if (sve_pair && sve_lanes() <= 2 * set.lanes) continue;
         if (row.slot == KernelSlot::int8_tile || sve_int8) {
-            const Int8Kernels& int8 = row.k == 8 ? *set.int8_pairs : *set.int8;
+            const bool bytes = sve_int8 && row.k == 4;
+            ASSERT_TRUE(!bytes || set.int8->bytes) << row.name;
+            const Int8Kernels& int8 = bytes        ? *set.int8->bytes
+                                      : row.k == 8 ? *set.int8_pairs
+                                                   : *set.int8;
             EXPECT_EQ(int8.k_group << int8.pairs, row.k) << row.name;
             EXPECT_GE(int8.max_rows, row.rows) << row.name;
             const auto& tiles = row.columns == int8.lanes ? int8.tile_single : int8.tile;
@@ -171,11 +178,12 @@ TEST(KernelSet, has_the_parts_of_rows) {
         const KernelPart part =
             row.slot == KernelSlot::int8_windows_3x3   ? (KernelPart)windows[0][row.k - 1]
             : row.slot == KernelSlot::int8_windows_5x5 ? (KernelPart)windows[1][row.k - 1]
-            : row.slot == KernelSlot::f16_dwconv_pair
+            : row.slot == KernelSlot::f16_dwconv_pair || row.slot == KernelSlot::sve_f16_dwconv_pair
                 ? (KernelPart)set.f16->dwconv->pair[0][row.k - 1]
             : row.slot == KernelSlot::f16_winograd_input  ? (KernelPart)set.f16->winograd->input
             : row.slot == KernelSlot::f16_winograd_output ? (KernelPart)set.f16->winograd->output
-            : row.slot == KernelSlot::dwconv_pair    ? (KernelPart)set.dwconv->pair[0][row.k - 1]
+            : row.slot == KernelSlot::dwconv_pair || row.slot == KernelSlot::sve_dwconv_pair
+                ? (KernelPart)set.dwconv->pair[0][row.k - 1]
             : row.slot == KernelSlot::winograd_input ? (KernelPart)set.winograd->input
             : row.slot == KernelSlot::narrow_bf16    ? (KernelPart)set.cast->bf16.narrow
             : row.slot == KernelSlot::dwconv_planes  ? (KernelPart)set.dwconv->planes

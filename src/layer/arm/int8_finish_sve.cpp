@@ -3,7 +3,7 @@
 // else there is goes the way of NEON.
 #include "layer/cpu/int8/int8.h"
 
-#if defined(QUOLL_BUILT_sve_assembly) && defined(QUOLL_BUILT_asimddp) && !defined(QUOLL_NO_INT8)
+#if defined(QUOLL_BUILT_sve_assembly) && !defined(QUOLL_NO_INT8)
 #include <math.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace quoll {
 
-extern const Int8Kernels int8_kernels_asimddp;
+extern const Int8Kernels int8_kernels_neon;
 
 namespace {
 
@@ -49,7 +49,7 @@ void finish_rest(const Int8Store& t, size_t first, size_t used, int row, int row
     rest.rows = rows, rest.used = used;
     rest.scale += first, rest.bias += first, rest.columns += first;
     rest.c = (int8_t*)t.c + row * t.c_row;
-    int8_kernels_asimddp.finish_s8(rest);
+    int8_kernels_neon.finish_s8(rest);
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ extern "C" void quoll_int8_finish_s8_sve(const Int8Store& t) {
     const size_t lanes = sve_lanes();
     const bool plain = !t.add && !t.affine && t.run == kRun && t.c_row == kRun &&
                        t.top_scale > 0.f && t.top_scale < INFINITY && t.low <= 0.f && t.high >= 0.f;
-    if (!plain) return int8_kernels_asimddp.finish_s8(t);
+    if (!plain) return int8_kernels_neon.finish_s8(t);
     const size_t columns = t.used / lanes * lanes;
     const int rows = t.rows / (int)lanes * (int)lanes;
     for (size_t n = 0; n < columns && rows; n += lanes) {

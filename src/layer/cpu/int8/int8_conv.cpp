@@ -95,9 +95,12 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     if (!int8_sums_fit(s.weight_data_int8, s.num_output, s.int8_affine != 0)) return kOk;
     const KernelSet& kernels = host_kernel_set();
     const Int8Kernels& s16 = kernels.int8->s16 ? *kernels.int8->s16 : *kernels.int8;
-    const bool winograd = !kernels.int8_units && Int8Winograd::is_supported(s16, s) &&
+    const Int8Kernels& product = int8_product_kernels(s.weight_data_int8);
+    // Longer vectors of bytes multiply eight times as many values in a time, or more.
+    const bool longer = &product == kernels.int8->bytes && product.vectors > s16.vectors;
+    const bool winograd = !kernels.int8_units && !longer && Int8Winograd::is_supported(s16, s) &&
                           winograd_pays(layer, s, kernels.int8->s16 != nullptr);
-    kernels_ = winograd ? &s16 : &int8_product_kernels(s.weight_data_int8);
+    kernels_ = winograd ? &s16 : &product;
     units_ = kernels.int8_units;
     const int taps = s.maxk();
     in_channels_ = s.weight_data_size / taps / s.num_output;

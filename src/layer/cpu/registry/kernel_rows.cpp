@@ -1,5 +1,8 @@
 #include "layer/cpu/registry/kernel_rows.h"
 
+#include <stdint.h>
+
+#include <algorithm>
 #include <type_traits>
 
 #include "layer/cpu/cast/cast.h"
@@ -35,10 +38,86 @@ namespace {
 
 using F = CpuFeature;
 
-// Those of a level and these.
+// Times so many, counts of columns are those of vectors of SVE.
+enum { kSveLanes = -1 };
+
+// A row as a table without code that makes it, which would take twice the room.
+struct RowSource {
+    const void* kernels;
+    KernelPart function;  // a tile or a part
+    uint64_t features;    // beyond those of the level
+    int16_t rows, columns, k, alignment, macs_a_cycle;
+    KernelSlot slot;
+    Isa isa;
+    CpuCore core;
+    bool is_tile;
+    char name[38], values[14];
+};
+
 template <typename... Features>
-CpuFeatures needs(Isa isa, Features... features) {
-    return CpuFeatures(isa_features(isa).bits | ((uint64_t(1) << int(features)) | ... | 0));
+constexpr uint64_t bits_of(Features... features) {
+    return (uint64_t(0) | ... | (uint64_t(1) << int(features)));
+}
+
+const RowSource kSources[] = {
+#define QUOLL_NEEDS(...) __VA_ARGS__
+#define QUOLL_KERNELS(slot, type, name, isa, features, core, values, rows, columns, k, alignment, \
+                      macs)                                                                       \
+    {&name, nullptr,          bits_of(features), rows,          columns, k,     alignment,        \
+     macs,  KernelSlot::slot, Isa::isa,          CpuCore::core, false,   #name, values},
+#define QUOLL_GEMM_TILE(slot, name, isa, features, core, values, rows, columns, macs) \
+    {nullptr,                                                                         \
+     reinterpret_cast<KernelPart>(&name),                                             \
+     bits_of(features),                                                               \
+     rows,                                                                            \
+     columns,                                                                         \
+     1,                                                                               \
+     4,                                                                               \
+     macs,                                                                            \
+     KernelSlot::slot,                                                                \
+     Isa::isa,                                                                        \
+     CpuCore::core,                                                                   \
+     true,                                                                            \
+     #name,                                                                           \
+     values},
+#define QUOLL_KERNEL_PART(slot, type, name, isa, features, core, values, rows, columns, stride, \
+                          macs)                                                                 \
+    {nullptr,                                                                                   \
+     reinterpret_cast<KernelPart>(&name),                                                       \
+     bits_of(features),                                                                         \
+     rows,                                                                                      \
+     columns,                                                                                   \
+     stride,                                                                                    \
+     4,                                                                                         \
+     macs,                                                                                      \
+     KernelSlot::slot,                                                                          \
+     Isa::isa,                                                                                  \
+     CpuCore::core,                                                                             \
+     false,                                                                                     \
+     #name,                                                                                     \
+     values},
+#include QUOLL_KERNEL_ROWS
+#undef QUOLL_KERNELS
+#undef QUOLL_GEMM_TILE
+#undef QUOLL_KERNEL_PART
+    {}};
+enum { kNumRows = sizeof(kSources) / sizeof(kSources[0]) - 1 };
+
+int count_of(int n) { return n < 0 ? n / kSveLanes * (sve_lanes() ? sve_lanes() : 4) : n; }
+
+KernelRow row_of(const RowSource& s) {
+    KernelRow row = {};
+    row.slot = s.slot, row.core = s.core;
+    row.name = s.name, row.values = s.values;
+    row.kernels = s.kernels;
+    if (s.is_tile)
+        row.tile = reinterpret_cast<GemmTileKernel>(s.function);
+    else
+        row.part = s.function;
+    row.features = CpuFeatures(isa_features(s.isa).bits | s.features);
+    row.rows = count_of(s.rows), row.columns = count_of(s.columns), row.k = s.k;
+    row.alignment = s.alignment, row.macs_a_cycle = count_of(s.macs_a_cycle);
+    return row;
 }
 
 }  // namespace
@@ -56,58 +135,13 @@ int sve_lanes() { return 0; }
 #endif
 
 KernelRows kernel_rows() {
-    static const KernelRow rows[] = {
-#define QUOLL_NEEDS(...) , __VA_ARGS__
-#define QUOLL_KERNELS(slot, type, name, isa, features, core, values, rows, columns, k, alignment, \
-                      macs)                                                                       \
-    {KernelSlot::slot,                                                                            \
-     #name,                                                                                       \
-     &name,                                                                                       \
-     nullptr,                                                                                     \
-     nullptr,                                                                                     \
-     needs(Isa::isa features),                                                                    \
-     CpuCore::core,                                                                               \
-     values,                                                                                      \
-     rows,                                                                                        \
-     columns,                                                                                     \
-     k,                                                                                           \
-     alignment,                                                                                   \
-     macs},
-#define QUOLL_GEMM_TILE(slot, name, isa, features, core, values, rows, columns, macs) \
-    {KernelSlot::slot,                                                                \
-     #name,                                                                           \
-     nullptr,                                                                         \
-     &name,                                                                           \
-     nullptr,                                                                         \
-     needs(Isa::isa features),                                                        \
-     CpuCore::core,                                                                   \
-     values,                                                                          \
-     rows,                                                                            \
-     columns,                                                                         \
-     1,                                                                               \
-     4,                                                                               \
-     macs},
-#define QUOLL_KERNEL_PART(slot, type, name, isa, features, core, values, rows, columns, stride, \
-                          macs)                                                                 \
-    {KernelSlot::slot,                                                                          \
-     #name,                                                                                     \
-     nullptr,                                                                                   \
-     nullptr,                                                                                   \
-     reinterpret_cast<KernelPart>(&name),                                                       \
-     needs(Isa::isa features),                                                                  \
-     CpuCore::core,                                                                             \
-     values,                                                                                    \
-     rows,                                                                                      \
-     columns,                                                                                   \
-     stride,                                                                                    \
-     4,                                                                                         \
-     macs},
-#include QUOLL_KERNEL_ROWS
-#undef QUOLL_KERNELS
-#undef QUOLL_GEMM_TILE
-#undef QUOLL_KERNEL_PART
-        {}};
-    return {rows, sizeof(rows) / sizeof(rows[0]) - 1};
+    static KernelRow rows[kNumRows + 1];
+    static const bool made = [] {
+        std::transform(kSources, kSources + kNumRows, rows, row_of);
+        return true;
+    }();
+    (void)made;
+    return {rows, kNumRows};
 }
 
 }  // namespace quoll

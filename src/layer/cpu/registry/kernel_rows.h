@@ -11,7 +11,7 @@
 namespace quoll {
 
 // What a row is for: a member of KernelSet, a tile of the gemm family, or a part of a table.
-enum class KernelSlot {
+enum class KernelSlot : unsigned char {
 #define QUOLL_FAMILY(name, type) name,
 #include "layer/cpu/common/families.inc"
 #undef QUOLL_FAMILY
@@ -28,8 +28,10 @@ enum class KernelSlot {
     sve_gemm_tile,
     sve_f16_gemm_tile,
     sve_f16_gemm_planar,
-    sve_int8_tile,  // of pairs of k-groups
+    sve_int8_tile,  // of k-groups of four, of pairs of these
     sve_int8_finish,
+    sve_dwconv_pair,
+    sve_f16_dwconv_pair,
     gemm_planar,
     f16_gemm_planar,  // of half floats
     int8_tile,

@@ -105,6 +105,14 @@ void take_planar(KernelSlot slot, int pixels, const Machine& machine, GemmKernel
     }
 }
 
+bool has_wide_vectors(const Machine& machine, int lanes) {
+    return machine.features.has(CpuFeature::sve) && sve_lanes() > lanes;
+}
+// For depthwise layers, where SVE takes three loads for one of NEON.
+bool has_widest_vectors(const Machine& machine, int lanes) {
+    return has_wide_vectors(machine, 2 * lanes);
+}
+
 // Pairs of rows by hand. False if there are none.
 bool take_pairs_of_rows(KernelSlot slot, const Machine& machine, DwconvKernels* dwconv) {
     bool found = false;
@@ -118,8 +126,10 @@ bool take_pairs_of_rows(KernelSlot slot, const Machine& machine, DwconvKernels* 
 }
 
 // And sums of planes.
-bool take_depthwise(const Machine& machine, DwconvKernels* dwconv) {
+bool take_depthwise(const Machine& machine, int lanes, DwconvKernels* dwconv) {
     bool found = take_pairs_of_rows(KernelSlot::dwconv_pair, machine, dwconv);
+    if (has_widest_vectors(machine, lanes))
+        found = take_pairs_of_rows(KernelSlot::sve_dwconv_pair, machine, dwconv) || found;
     if (const KernelRow* row = best_row(KernelSlot::dwconv_planes, machine)) {
         dwconv->planes = (DwconvPlanesKernel)row->part;
         found = true;
@@ -135,10 +145,6 @@ bool take_transforms(KernelSlot input_slot, KernelSlot output_slot, const Machin
     if (input) winograd->input = (WinogradInput)input->part;
     if (output) winograd->output = (WinogradOutput)output->part;
     return input || output;
-}
-
-bool has_wide_vectors(const Machine& machine, int lanes) {
-    return machine.features.has(CpuFeature::sve) && sve_lanes() > lanes;
 }
 
 #if !defined(QUOLL_NO_INT8)
@@ -197,15 +203,16 @@ bool take_window_rows(const Machine& machine, Int8Kernels* int8) {
     return found;
 }
 
-// Full panels of pairs as wide as vectors of SVE make them; single ones stay.
-void take_int8_sve(const Machine& machine, Int8Kernels* pairs) {
-    Int8Kernels wide = *pairs;
+// Full panels as wide as vectors of SVE make them; single ones stay. k: as of take_int8_tiles.
+void take_int8_sve(const Machine& machine, int k, Int8Kernels* int8) {
+    if (!has_wide_vectors(machine, int8->lanes)) return;
+    Int8Kernels wide = *int8;
     wide.vectors = 2 * sve_lanes() / wide.lanes;
-    if (!take_int8_tiles(KernelSlot::sve_int8_tile, machine, 8, &wide)) return;
+    if (!take_int8_tiles(KernelSlot::sve_int8_tile, machine, k, &wide)) return;
     const KernelRow* finish = best_row(KernelSlot::sve_int8_finish, machine);
     // It knows vectors of two and of four times the level's length.
     if (finish && sve_lanes() <= 4 * wide.lanes) wide.finish_s8 = (Int8StoreKernel)finish->part;
-    *pairs = wide;
+    *int8 = wide;
 }
 
 // The int8 family by hand.
@@ -214,10 +221,13 @@ void take_int8(const Machine& machine, Selected* s) {
     if (take_int8_tiles(KernelSlot::int8_tile, machine, 8, &s->int8_pairs)) {
         s->int8_pairs.pairs = true;
         s->set.int8_pairs = &s->int8_pairs;
-        if (has_wide_vectors(machine, s->int8.lanes)) take_int8_sve(machine, &s->int8_pairs);
+        take_int8_sve(machine, 8, &s->int8_pairs);
     }
     const bool bytes = take_byte_tiles(machine, s->int8, &s->int8_bytes);
-    if (bytes) s->int8.bytes = &s->int8_bytes;
+    if (bytes) {
+        take_int8_sve(machine, 4, &s->int8_bytes);
+        s->int8.bytes = &s->int8_bytes;
+    }
     const Int8Kernels* const level = vector_kernels(s->set.isa).int8;
     const bool s16 = level && take_s16_tiles(s->int8, *level, &s->int8_s16);
     if (s16) s->int8.s16 = &s->int8_s16;
@@ -293,6 +303,8 @@ void take_f16(const Machine& machine, Selected* s) {
     }
     s->f16_dwconv = f16_dwconv(f16);
     take_pairs_of_rows(KernelSlot::f16_dwconv_pair, machine, &s->f16_dwconv);
+    if (has_widest_vectors(machine, s->set.lanes))
+        take_pairs_of_rows(KernelSlot::sve_f16_dwconv_pair, machine, &s->f16_dwconv);
     if (s->set.dwconv) s->f16.dwconv = &s->f16_dwconv;
     if (s->set.winograd) s->f16_winograd = f16_winograd(*s->set.winograd, f16);
     take_transforms(KernelSlot::f16_winograd_input, KernelSlot::f16_winograd_output, machine,
@@ -327,7 +339,8 @@ Selected* select(const Machine& machine) {
         s->set.cast = &s->cast;
     }
     if (s->set.dwconv) s->dwconv = *s->set.dwconv;
-    if (s->set.dwconv && take_depthwise(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
+    if (s->set.dwconv && take_depthwise(machine, s->set.lanes, &s->dwconv))
+        s->set.dwconv = &s->dwconv;
     if (s->set.winograd) s->winograd = *s->set.winograd;
     if (s->set.winograd && take_transforms(KernelSlot::winograd_input, KernelSlot::winograd_output,
                                            machine, &s->winograd))

@@ -1,0 +1,3 @@
+#include "layer/arm/dwconv_sve.inc"
+
+dwconv_pair QUOLL_SYMBOL(quoll_dwconv_f32_3x3s1_sve)
