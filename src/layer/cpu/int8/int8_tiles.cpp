@@ -28,7 +28,14 @@ void copy_words(const char* from, size_t step, size_t count, char* to) {
     if (step == 4) {
         memcpy(to, from, 4 * count);
     } else if (step == 8) {
-        for (size_t i = 0; i < count; i++) memcpy(to + 4 * i, from + 8 * i, 4);
+        size_t i = 0;
+        for (; i + 2 <= count; i += 2) {
+            uint64_t words[2];
+            memcpy(words, from + 8 * i, 16);
+            words[0] = (words[0] & 0xffffffff) | words[1] << 32;
+            memcpy(to + 4 * i, words, 8);
+        }
+        if (i < count) memcpy(to + 4 * i, from + 8 * i, 4);
     } else {
         for (size_t i = 0; i < count; i++) memcpy(to + 4 * i, from + step * i, 4);
     }
