@@ -373,6 +373,7 @@ void add_row(const KernelRow& row) {
                 split_tile(state, *static_cast<const SplitGemmKernels*>(row.kernels));
             });
         case KernelSlot::int8_units:
+            if (static_cast<const Int8UnitKernels*>(row.kernels)->list) return;
             return add("int8", [&row](State& state) {
                 int8_unit_tile(state, *static_cast<const Int8UnitKernels*>(row.kernels));
             });

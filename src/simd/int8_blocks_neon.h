@@ -127,6 +127,7 @@ QUOLL_INLINE size_t round_run(const float* in, size_t n, float scale, int8_t* ou
 
 // The words of a register to dst, `step` bytes apart.
 QUOLL_INLINE void store_words(int8x16_t words, uint8_t* dst, ptrdiff_t step) {
+    if (step == 4) return vst1q_u8(dst, vreinterpretq_u8_s8(words));
     const int32x4_t x = vreinterpretq_s32_s8(words);
     vst1q_lane_s32((int32_t*)dst, x, 0);
     vst1q_lane_s32((int32_t*)(dst + step), x, 1);

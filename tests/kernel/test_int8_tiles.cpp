@@ -21,16 +21,21 @@ namespace {
 // Units for all that is made while one of these lives: the machine's, else emulated ones.
 struct Units {
     const Emulation emulation;
-    const Int8UnitKernels* const kernels = host_kernel_set().int8_units;
+    const Int8UnitKernels* const kernels = usable_int8_units();
 };
 // And none.
 struct NoUnits {
+#if defined(__aarch64__)
+    NoUnits() { set_cpu_mask("-sme"); }
+#else
     NoUnits() { set_cpu_mask("avx512vnni"); }
+#endif
     ~NoUnits() { use_processor(); }
 };
 
 #define QUOLL_NEED_UNITS(units) \
-    if (!units.kernels) GTEST_SKIP() << "neither AMX nor AVX-512 VNNI beside the emulation"
+    if (!units.kernels)         \
+    GTEST_SKIP() << "no SME, and neither AMX nor AVX-512 VNNI beside the emulation"
 
 int whole() { return pick(0, 2) ? pick(-127, 127) : pick(0, 1) ? 127 : -127; }
 
@@ -38,6 +43,7 @@ struct Quantized {
     Case t;
     bool reduced_in, reduced_out;
     int step_channels, pad;
+    int zero = 0;  // zero point of the input
 };
 
 // One case: its blobs end at inaccessible pages.
@@ -92,32 +98,38 @@ struct Problem {
                     const int value = inside ? values[c / t.in_pack * shape.in_block +
                                                       (y * t.in_w + x) * t.in_pack + c % t.in_pack]
                                              : q.pad;
-                    total +=
-                        value * weights[((oc * t.in_c + c) * t.kernel_h + ky) * t.kernel_w + kx];
+                    total += (value - q.zero) *
+                             weights[((oc * t.in_c + c) * t.kernel_h + ky) * t.kernel_w + kx];
                 }
         return total;
     }
 };
 
-// The order of the weights for blocks of so many channels, whole steps of kernel rows.
+// The order of the weights for blocks of so many channels, whole steps of kernel rows; of lists
+// with whole pairs of k-groups.
 std::vector<int> order_of(const Quantized& q) {
     const int taps = q.t.kernel_w * q.t.kernel_h;
-    const int rows = std::max(1, Int8TilePlan::window_rows(Problem::shape_for(q), q.step_channels));
-    const int all = (q.t.kernel_h + rows - 1) / rows * rows * q.t.kernel_w;
+    const int together = Int8TilePlan::window_rows(Problem::shape_for(q), q.step_channels);
+    const int rows = std::max(1, together);
+    const int width = kInt8Lists && together ? (q.t.kernel_w + 1) / 2 * 2 : q.t.kernel_w;
     std::vector<int> order;
     for (int c0 = 0; c0 < q.t.in_c; c0 += q.step_channels)
-        for (int tap = 0; tap < all; tap++)
-            for (int c = c0; c < c0 + q.step_channels; c++)
-                order.push_back(c < q.t.in_c && tap < taps ? c * taps + tap : -1);
+        for (int y = 0; y < (q.t.kernel_h + rows - 1) / rows * rows; y++)
+            for (int x = 0; x < width; x++)
+                for (int c = c0; c < c0 + q.step_channels; c++) {
+                    const bool exists = c < q.t.in_c && x < q.t.kernel_w && y < q.t.kernel_h;
+                    order.push_back(exists ? c * taps + y * q.t.kernel_w + x : -1);
+                }
     return order;
 }
 
 void run(const Int8UnitKernels& kernels, Problem& p) {
     const Case& t = p.q.t;
     Int8Weights weights;
-    ASSERT_EQ(0, weights.create(*host_kernel_set().int8, p.weights.data(),
+    const KernelSet& set = host_kernel_set();
+    ASSERT_EQ(0, weights.create(kInt8Lists ? *set.int8_pairs : *set.int8, p.weights.data(),
                                 (size_t)t.in_c * t.kernel_w * t.kernel_h, order_of(p.q), t.out_c,
-                                p.scales.data(), p.bias.data()));
+                                p.scales.data(), p.bias.data(), p.q.zero));
     const Int8TilePlan plan(kernels, p.shape, p.q.step_channels, t.threads);
     ASSERT_EQ(plan.workspace() % 16, 0u);
     Guarded<float> workspace(plan.workspace());
@@ -174,10 +186,12 @@ Quantized random_quantized() {
     Quantized q;
     q.t = random_case();
     q.t.activation = pick(0, 3);  // those that are exact: none, ReLU, leaky, Clip
+    if (kInt8Lists) q.t.in_pack = pick(0, 1) ? 1 : 4;
     q.t.in_c = q.t.in_pack * pick(1, 160 / q.t.in_pack);
     q.reduced_in = pick(0, 1), q.reduced_out = pick(0, 1);
     const int unit = std::max(4, q.t.in_pack);
-    q.step_channels = unit * pick(1, 64 / unit);
+    q.step_channels = kInt8Lists ? 8 * pick(1, 24) : unit * pick(1, 64 / unit);
+    q.zero = pick(0, 2) ? 0 : pick(-128, 127);
     q.pad = pick(0, 1) ? pick(-127, 127) : 0;
     return q;
 }
@@ -208,6 +222,8 @@ TEST(Int8TilePlan, few_channels) {
         q.t.in_w += q.t.kernel_w * 2;
         q.t.stride_w = pick(0, 9) ? pick(1, 3) : 2000;
         q.step_channels = (q.t.in_c + 3) / 4 * 4;
+        if (kInt8Lists && (q.t.in_c > 4 || q.t.dilation_w > 1))
+            q.step_channels = (q.t.in_c + 7) / 8 * 8;
         check(*units.kernels, q);
         if (HasFatalFailure()) return;
     }
@@ -227,6 +243,7 @@ TEST(Int8TilePlan, maps_of_networks) {
     };
     for (Case t : cases)
         for (bool to_s8 : {false, true}) {
+            if (kInt8Lists) t.in_pack = 4;
             if (t.in_c == 3) t.in_pack = 1;
             check(*units.kernels, {t, to_s8, to_s8, t.in_c == 3 ? 4 : 64, 0});
             if (HasFatalFailure()) return;
@@ -298,7 +315,8 @@ void check_layer(const char* type, const Params& params, const std::vector<Mat>&
         }
         // Which of both a layer takes also follows from how fast the machine's units are just now.
         const std::string kernels = kernels_for(*tiles, inputs.back(), opt);
-        if (kernels != "amx") GTEST_SKIP() << "vectors (" << kernels << ") are faster at present";
+        if (kernels != units.kernels->name)
+            GTEST_SKIP() << "vectors (" << kernels << ") are faster at present";
     }
 }
 

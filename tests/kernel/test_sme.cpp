@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "layer/cpu/gemm/split_gemm.h"
+#include "layer/cpu/int8/int8_units.h"
 #include "layer/cpu/registry/kernel_rows.h"
 
 using namespace quoll;
@@ -13,7 +14,10 @@ using namespace quoll;
 #if defined(__aarch64__)
 namespace {
 
-// A list of one tile, and memory for it.
+// A kernel and a list of one tile.
+typedef void (*ListKernel)(const void* list, size_t count, size_t last, size_t width);
+
+// And memory for it.
 struct List {
     explicit List(const SplitGemmKernels& kernels)
         : values(kernels.terms * kUnitRows * kUnitColumns * 2), sums(2 * kUnitRows * kUnitColumns) {
@@ -27,25 +31,51 @@ struct List {
     SplitTile tile = {};
 };
 
+struct Int8List {
+    Int8List() : values(16 * kUnitRows * kUnitColumns), sums(2 * kUnitRows * kUnitColumns) {
+        tile.a = tile.b = values.data();
+        tile.a_row = 4, tile.a_tile = 4 * kUnitRows, tile.a_word = 2 * tile.a_tile;
+        tile.tile_rows = kUnitRows;
+        tile.steps = &step, tile.num_steps = 1, tile.step_k_groups = 2;
+        tile.init = init, tile.sums = sums.data();
+        tile.b_pair = 8 * kUnitColumns;
+        for (int i = 0; i < kUnitColumns / 8; i++) tile.b_columns[i] = 64 * i;
+    }
+    std::vector<char> values;
+    std::vector<int32_t> sums;
+    int32_t init[kUnitColumns] = {};
+    ptrdiff_t step = 0;
+    Int8UnitTile tile = {};
+};
+
+// f(tile, kernel, has ZA)
 template <class F>
 void for_lists(F f) {
+    for_kernel_rows<Int8UnitKernels>(KernelSlot::int8_units, host_cpu_features(),
+                                     [&](const KernelRow& row, const Int8UnitKernels& kernels) {
+                                         SCOPED_TRACE(row.name);
+                                         const Int8List list;
+                                         if (kernels.list && kernels.lanes())
+                                             f(&list.tile, (ListKernel)kernels.list, true);
+                                     });
     for (KernelSlot slot : {KernelSlot::split6, KernelSlot::split1})
         for_kernel_rows<SplitGemmKernels>(
             slot, host_cpu_features(), [&](const KernelRow& row, const SplitGemmKernels& kernels) {
                 SCOPED_TRACE(row.name);
-                if (kernels.list) f(kernels);
+                if (!kernels.list) return;
+                const List list(kernels);
+                f(&list.tile, (ListKernel)kernels.list, kernels.vector_macs == 0);
             });
 }
 
 TEST(Sme, lists_keep_registers) {
-    for_lists([](const SplitGemmKernels& kernels) {
-        List list(kernels);
+    for_lists([](const void* list, ListKernel call, bool) {
         uint64_t after[18];
-        register const SplitTile* tiles __asm__("x0") = &list.tile;
+        register const void* tiles __asm__("x0") = list;
         register size_t count __asm__("x1") = 1;
         register size_t last __asm__("x2") = 2;
         register size_t width __asm__("x3") = 32;
-        register SplitListKernel kernel __asm__("x4") = kernels.list;
+        register ListKernel kernel __asm__("x4") = call;
         register uint64_t* out __asm__("x28") = after;
         __asm__ volatile(
             "mov x19, #19\n mov x20, #20\n mov x21, #21\n mov x22, #22\n mov x23, #23\n"
@@ -76,9 +106,8 @@ struct LazySave {
 };
 
 TEST(Sme, lists_save_a_lazy_za) {
-    for_lists([](const SplitGemmKernels& kernels) {
-        if (kernels.vector_macs) return;
-        List list(kernels);
+    for_lists([](const void* list, ListKernel call, bool has_za) {
+        if (!has_za) return;
         uint64_t bytes;
         __asm__(".arch_extension sme\n rdsvl %0, #1" : "=r"(bytes));
         std::vector<uint8_t> state(bytes * bytes), saved(bytes * bytes);
@@ -92,7 +121,7 @@ TEST(Sme, lists_save_a_lazy_za) {
             : "+r"(from)
             : "r"(bytes), "r"(&block)
             : "x12", "cc", "memory");
-        kernels.list(&list.tile, 1, 2, 32);
+        call(list, 1, 2, 32);
         uint64_t waits, on;
         __asm__ volatile("mrs %0, S3_3_C13_C0_5\n mrs %1, S3_3_C4_C2_2" : "=r"(waits), "=r"(on));
         EXPECT_EQ(waits, 0u);

@@ -182,10 +182,10 @@ private:
         const std::string name = planned ? algorithm : host_kernel_set().int8->name;
         p->kernels += " int8 " + name;
         if (name.empty()) p->notes.push_back("the reference: a sum may not fit in 32 bits");
-        if (!planned || name.empty() || name == "amx") return;
-        p->notes.push_back(host_kernel_set().int8_units
-                               ? "no tiles: vectors are expected to be faster at this size"
-                               : "no tiles: the processor has none for int8");
+        const Int8UnitKernels* const units = host_kernel_set().int8_units;
+        if (!planned || name.empty() || (units && name == units->name)) return;
+        p->notes.push_back(units ? "no tiles: vectors are expected to be faster at this size"
+                                 : "no tiles: the processor has none for int8");
     }
 
     // Of an f32 or bf16 layer that runs on vectors; sliced: the kernels of sliced_gemm.h that it

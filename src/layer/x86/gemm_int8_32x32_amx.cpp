@@ -74,11 +74,14 @@ void int8_end_chain(const Int8Epilogue& epilogue) {
 void begin_int8(int tile_rows, int k_bytes) { begin_tiles(tile_rows, k_bytes, 2); }
 
 constexpr Int8UnitKernels kKernels = {
+    "amx",
     &begin_int8,
     &end_tiles,
     {{&int8_sums<1, 1>, &int8_sums<1, 2>}, {&int8_sums<2, 1>, &int8_sums<2, 2>}},
     &int8_chain,
-    &int8_end_chain};
+    &int8_end_chain,
+    nullptr,
+    nullptr};
 
 }  // namespace
 

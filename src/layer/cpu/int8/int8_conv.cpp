@@ -47,15 +47,13 @@ std::vector<int> weight_order(int channels, int block, int taps, int width, int 
     return order;
 }
 
-// Kernel rows of the weights: as many as tile units want.
-int kernel_rows(const ConvolutionFields& s, int channels, int block, bool units) {
-    const int rows = s.maxk() / s.kernel_w;
+// Kernel rows that a step of tile units takes together; 0: none.
+int rows_together(const ConvolutionFields& s, int channels, int block) {
     TileShape shape = {};
     shape.x.kernel = s.kernel_w, shape.x.dilation = s.dilation_w;
     shape.y.kernel = s.kernel_h, shape.y.dilation = s.dilation_h;
     shape.in_channels = channels;
-    const int together = units && s.axes < 3 ? Int8TilePlan::window_rows(shape, block) : 0;
-    return together ? round_up(rows, together) : rows;
+    return s.axes < 3 ? Int8TilePlan::window_rows(shape, block) : 0;
 }
 
 int input_index(int pack) { return pack == 1 ? 0 : pack == 4 ? 1 : pack == 8 ? 2 : 3; }
@@ -101,7 +99,7 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     const bool winograd = !kernels.int8_units && !longer && Int8Winograd::is_supported(s16, s) &&
                           winograd_pays(layer, s, kernels.int8->s16 != nullptr);
     kernels_ = winograd ? &s16 : &product;
-    units_ = kernels.int8_units;
+    units_ = usable_int8_units();
     const int taps = s.maxk();
     in_channels_ = s.weight_data_size / taps / s.num_output;
     out_channels_ = s.num_output / s.group;
@@ -126,10 +124,13 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     for (int p = 0; p < s.num_output; p++)
         scales[p] = dequantize_scale(input_scale_,
                                      weight_scales[(int64_t)p * weight_scales.w / s.num_output]);
-    const int together = neighbours_ ? blocks_ * block_ : block_;
+    const int rows = taps / s.kernel_w;
+    const int together = units_ ? rows_together(s, in_channels_, block_) : 0;
+    // Lists have whole pairs of k-groups.
+    if (units_ && kInt8Lists && block_ % 8 && !together) units_ = nullptr;
     const std::vector<int> order =
-        weight_order(in_channels_, together, taps, s.kernel_w, row_taps_,
-                     kernel_rows(s, in_channels_, block_, units_ != nullptr));
+        weight_order(in_channels_, channels_together(), taps, s.kernel_w, row_taps_,
+                     together ? round_up(rows, together) : rows);
     const size_t ld = (size_t)in_channels_ * taps;
     std::vector<Int8Weights> weights(s.group);
     for (int g = 0; g < s.group; g++) {
@@ -309,8 +310,8 @@ std::shared_ptr<const Int8TilePlan> Int8Conv::plan(const ConvolutionFields& s,
                         step(g.x.out, g.y.out, to_s8 ? DType::s8 : DType::f32, out_pack_),
                         bottom.dtype, to_s8);
     if (!Int8TilePlan::is_supported(shape)) return nullptr;
-    const std::shared_ptr<const Int8TilePlan> made =
-        std::make_shared<const Int8TilePlan>(*units_, shape, block_, threads_of(g, opt));
+    const std::shared_ptr<const Int8TilePlan> made = std::make_shared<const Int8TilePlan>(
+        *units_, shape, channels_together(), threads_of(g, opt));
     return beats_vectors(*made, g) ? made : nullptr;
 }
 
@@ -410,7 +411,7 @@ int Int8Conv::forward(const Int8TilePlan* tiles, const ConvolutionFields& s, con
         tiles_of(g, (b.in.dims == 1 ? 1 : b.in.cstep) * in_pack_, b.c_block, b.in.dtype, b.to_s8);
     if (tiles->shape() == shape && tiles->threads() == threads) return run_tiles(*tiles, g, b, opt);
     if (!Int8TilePlan::is_supported(shape)) return run_vectors(g, b, threads, opt);
-    return run_tiles(Int8TilePlan(*units_, shape, block_, threads), g, b, opt);
+    return run_tiles(Int8TilePlan(*units_, shape, channels_together(), threads), g, b, opt);
 }
 
 }  // namespace quoll

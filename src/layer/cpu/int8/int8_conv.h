@@ -34,8 +34,10 @@ public:
     enum { kUnsuitable = 1 };
     int forward(const Int8TilePlan* tiles, const ConvolutionFields& s, const ConvGeometry& g,
                 const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;
-    // What multiplies by such a plan: "amx", or the name of the kernels of int8.h.
-    const char* kernels(const Int8TilePlan* tiles) const { return tiles ? "amx" : kernels_->name; }
+    // The name of what multiplies by such a plan.
+    const char* kernels(const Int8TilePlan* tiles) const {
+        return tiles ? units_->name : kernels_->name;
+    }
 
 private:
     // An axis of the laid out input: position i holds input i * step - before.
@@ -66,6 +68,8 @@ private:
     TileShape tiles_of(const ConvGeometry& g, size_t in_step, size_t out_step, DType in,
                        bool to_s8) const;
     int threads_of(const ConvGeometry& g, const Option& opt) const;
+    // Channels that come together in the order of the weights.
+    int channels_together() const { return neighbours_ ? blocks_ * block_ : block_; }
     bool beats_vectors(const Int8TilePlan& plan, const ConvGeometry& g) const;
     int run_tiles(const Int8TilePlan& plan, const ConvGeometry& g, const Blobs& b,
                   const Option& opt) const;

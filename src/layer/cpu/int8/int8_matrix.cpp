@@ -39,9 +39,11 @@ int Int8Matrix::create(const Layer& layer, const Mat& weights, int outputs, floa
     inputs_ = weights.w / outputs;
     input_scale_ = input_scale;
     activation_ = FusedActivation(host_kernel_set(), activation);
-    units_ = row_pack(inputs_) ? host_kernel_set().int8_units : nullptr;
+    units_ = row_pack(inputs_) ? usable_int8_units() : nullptr;
     const size_t runs = (inputs_ + kRun - 1) / kRun;
-    const size_t run_step = units_ ? std::min<size_t>(runs, kUnitRowBytes / kRun) : 1;
+    const size_t run_step = !units_      ? 1
+                            : kInt8Lists ? runs
+                                         : std::min<size_t>(runs, kUnitRowBytes / kRun);
     step_ = (int)run_step * kRun;
     std::vector<int> order((runs + run_step - 1) / run_step * step_, -1);
     for (int i = 0; i < inputs_; i++) order[i] = i;
@@ -100,7 +102,7 @@ std::shared_ptr<const Int8TilePlan> Int8Matrix::plan(int rows, DType dtype,
     if (!units_ || rows < kManyRows) return nullptr;
     const int n = (int)weights_.n();
     TileShape shape = tile_shape(rows, n, inputs_, inputs_, n);
-    shape.in_pack = row_pack(inputs_);
+    shape.in_pack = kInt8Lists ? 4 : row_pack(inputs_);
     shape.in_block = shape.in_pack;
     shape.reduced_in = dtype == DType::s8;
     if (!Int8TilePlan::is_supported(shape)) return nullptr;

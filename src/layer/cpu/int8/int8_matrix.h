@@ -33,9 +33,9 @@ public:
     // range; the input_scale and zero of create() were 1 and 0. tiles: for s8.
     int forward_ranged(const Int8TilePlan* tiles, const Mat& rows, Mat& top,
                        const Option& opt) const;
-    // What multiplies by such a plan: "amx", or the name of the kernels of int8.h.
+    // The name of what multiplies by such a plan.
     const char* kernels(const Int8TilePlan* tiles) const {
-        return tiles ? "amx" : weights_.kernels().name;
+        return tiles ? units_->name : weights_.kernels().name;
     }
 
 private:

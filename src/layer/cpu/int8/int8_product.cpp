@@ -33,12 +33,13 @@ bool int8_sums_fit(const Mat& weights, int outputs, bool affine) {
 int Int8Weights::create(const Int8Kernels& kernels, const signed char* weights, size_t ld,
                         const std::vector<int>& order, int n, const float* scales,
                         const float* bias, int zero) {
-    const size_t lanes = kernels.lanes, full = lanes * kernels.vectors, k_group = kernels.k_group;
     kernels_ = &kernels;
     n_ = n;
+    const size_t lanes = kernels.lanes, full = panel(), k_group = kernels.k_group;
     k_groups_ = order.size() / k_group;
     const size_t rest = n_ % full;
-    const size_t columns = n_ - rest + (rest == 0 ? 0 : rest <= lanes ? lanes : full);
+    const bool single = rest <= lanes && kernels.tile_single[0];
+    const size_t columns = n_ - rest + (rest == 0 ? 0 : single ? lanes : full);
     packed_.create((int)lanes, (int)(columns / lanes * k_groups_));
     init_.create((int)columns);
     sums_.create((int)columns);
@@ -81,13 +82,13 @@ void Int8Weights::rescale(int zero, float scale, int32_t* init, float* scales) c
     for (size_t j = 0; j < count; j++) scales[j] = own[j] * scale;
 }
 
-Int8Panel::Int8Panel(const Int8Result& result, size_t index) : result_(result), store_() {
+Int8Panel::Int8Panel(const Int8Result& result, size_t n0, size_t most) : result_(result), store_() {
     const Int8Weights& w = *result.weights;
     const Int8Kernels& kernels = w.kernels();
-    const size_t lanes = kernels.lanes, full = lanes * kernels.vectors, n0 = index * full;
-    store_.used = std::min(full, w.n() - n0);
-    store_.width = store_.used <= lanes ? lanes : full;
-    tiles_ = store_.width <= lanes ? kernels.tile_single : kernels.tile;
+    const size_t lanes = kernels.lanes;
+    store_.used = std::min(most, w.n() - n0);
+    store_.width = std::min(most, w.columns() - n0);
+    tiles_ = store_.width < w.panel() ? kernels.tile_single : kernels.tile;
     b_ = w.packed() + n0 * w.k_groups();
     init_ = (result.init ? result.init : (const int32_t*)w.init_.data) + n0;
     store_.scale = (result.scale ? result.scale : (const float*)w.scale_) + n0;
@@ -208,15 +209,15 @@ const int kRowsTogether = 4 * kGemmMaxRows;
 
 void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
     alignas(64) int32_t sums[kRowsTogether * kGemmMaxRows * 4];
-    Int8Panel panel(g, p);
+    const Int8Weights& w = *g.weights;
+    const size_t full = w.panel();
+    Int8Panel panel(g, p * full, full);
     Int8Tile tile = {};
     tile.blocks = g.blocks;
     tile.num_blocks = g.num_blocks;
     tile.block_k = g.block_k;
     tile.a_pair = g.a_pair;
     tile.b = panel.b(), tile.init = panel.init();
-    const Int8Weights& w = *g.weights;
-    const size_t full = (size_t)w.kernels().lanes * w.kernels().vectors;
     const size_t row = full * sizeof(int32_t);
     const bool fetches = is_fetched(w.columns() * w.k_groups() * sizeof(int32_t));
     const size_t width = panel.width();
@@ -265,7 +266,7 @@ void Int8Panel::run_row(const Int8Problem& g, size_t first, size_t last) {
     for (size_t i = 0; i < sizeof(in_order) / sizeof(*in_order); i++) in_order[i] = (ptrdiff_t)i;
     const Int8Weights& w = *g.weights;
     const Int8Kernels& kernels = w.kernels();
-    const size_t lanes = kernels.lanes, full = lanes * kernels.vectors;
+    const size_t lanes = kernels.lanes, full = w.panel();
     Int8Tile tile = {};
     tile.a = g.a + g.rows[0].a, tile.a_row = g.rows[0].a_row;
     tile.blocks = g.blocks, tile.num_blocks = g.num_blocks, tile.block_k = g.block_k;
@@ -284,19 +285,18 @@ void Int8Panel::run_row(const Int8Problem& g, size_t first, size_t last) {
             tile.fetch = fetch_part(tile.b + full * w.k_groups(), w.k_groups(),
                                     full * sizeof(int32_t), 0, 1);
         store.used = std::min(full, w.n() - n0);
-        store.width = store.used <= lanes ? lanes : full;
+        store.width = std::min(full, w.columns() - n0);
         store.run = store.used % lanes ? 1 : lanes;
         store.scale = (g.scale ? g.scale : (const float*)w.scale_) + n0;
         store.bias = (const float*)w.bias_ + n0;
         store.c = (float*)g.c + g.rows[0].c + n0;
-        (store.width <= lanes ? kernels.tile_single : kernels.tile)[0](tile);
+        (store.width < full ? kernels.tile_single : kernels.tile)[0](tile);
         kernels.finish_f32(store);
     }
 }
 
 void int8_run(const Int8Problem& g, int threads) {
-    const Int8Kernels& kernels = g.weights->kernels();
-    const size_t columns = (size_t)kernels.lanes * kernels.vectors;
+    const size_t columns = g.weights->panel();
     const size_t panels = (g.weights->n() + columns - 1) / columns;
     if (Int8Panel::is_plain_row(g)) {
         const int parts = (int)std::min<size_t>(panels, threads);

@@ -30,6 +30,8 @@ public:
     // point whose step is `scale` times as large. columns() values each.
     void rescale(int zero, float scale, int32_t* init, float* scales) const;
     size_t columns() const { return (size_t)sums_.w; }
+    // Of a full panel.
+    size_t panel() const { return (size_t)kernels_->lanes * kernels_->vectors; }
     const Int8Kernels& kernels() const { return *kernels_; }
     size_t n() const { return n_; }
     size_t k_groups() const { return k_groups_; }
@@ -70,7 +72,9 @@ struct Int8Problem;
 // A panel of the weights, and what becomes of its sums.
 class Int8Panel {
 public:
-    Int8Panel(const Int8Result& result, size_t index);
+    // From column n0 on, or several of neighbouring columns, `most` at most, of which only what
+    // becomes of their sums is known.
+    Int8Panel(const Int8Result& result, size_t n0, size_t most);
     const int32_t* b() const { return b_; }
     const int32_t* init() const { return init_; }
     size_t width() const { return store_.width; }

@@ -23,6 +23,24 @@ void copy_windows(const char* from, size_t step, size_t count, char* to) {
     for (size_t i = 0; i < count; i++) memcpy(to + i * kUnitRowBytes, from + i * step, bytes);
 }
 
+// Words, from `from` on every `step` bytes, side by side.
+void copy_words(const char* from, size_t step, size_t count, char* to) {
+    if (step == 4) {
+        memcpy(to, from, 4 * count);
+    } else if (step == 8) {
+        size_t i = 0;
+        for (; i + 2 <= count; i += 2) {
+            uint64_t words[2];
+            memcpy(words, from + 8 * i, 16);
+            words[0] = (words[0] & 0xffffffff) | words[1] << 32;
+            memcpy(to + 4 * i, words, 8);
+        }
+        if (i < count) memcpy(to + 4 * i, from + 8 * i, 4);
+    } else {
+        for (size_t i = 0; i < count; i++) memcpy(to + 4 * i, from + step * i, 4);
+    }
+}
+
 typedef void (*CopyWindows)(const char* from, size_t step, size_t count, char* to);
 CopyWindows copy_of(int row) {
     switch (copied_bytes(row)) {
@@ -58,7 +76,30 @@ double vector_cycles(const TileShape& s) {
     return s.reduced_out ? host_costs().int8_vector_s8 : host_costs().int8_vector_f32;
 }
 
-TilePlan::Unit unit_of(const TileShape& shape, int step_channels) {
+const Int8Kernels& vector_kernels() {
+    const KernelSet& set = host_kernel_set();
+    return set.int8_pairs ? *set.int8_pairs : *set.int8;
+}
+
+// Kernels of lists: so many rows and columns at a time. Of a pair of k-groups of two vectors each
+// eight outer products, as many loads, and half as many to take pairs apart.
+void set_lanes(int lanes, int step_channels, TilePlan::Unit* unit) {
+    const double turns = (double)kUnitRows / lanes;
+    unit->row_lanes = lanes;
+    unit->position_bytes = step_channels;
+    unit->step_cycles = 2.5 * turns * turns * step_channels / 4;
+    // What becomes of sums are vectors of four.
+    const double vectors = (double)kUnitRows / vector_kernels().lanes;
+    unit->finish_cycles += (vectors - 1) * (unit->finish_cycles - unit->costs->int8_finish);
+}
+
+// Pairs of k-groups are whole.
+int step_bytes(const TileShape& s, int channels, int rows) {
+    if (rows == 0) return channels;
+    return rows * channels * (kInt8Lists ? (s.x.kernel + 1) / 2 * 2 : s.x.kernel);
+}
+
+TilePlan::Unit unit_of(const Int8UnitKernels& kernels, const TileShape& shape, int step_channels) {
     TilePlan::Unit unit;
     unit.step_channels = step_channels;
     unit.position_bytes = kUnitRowBytes;
@@ -70,14 +111,21 @@ TilePlan::Unit unit_of(const TileShape& shape, int step_channels) {
     unit.finish_cycles = unit.costs->int8_finish + kUnitRows * vector_cycles(shape);
     unit.row_cycles = 0;
     unit.scaled_pixels = 0;
+    if (kInt8Lists) set_lanes(kernels.lanes(), step_channels, &unit);
     return unit;
 }
 
 }  // namespace
 
+const Int8UnitKernels* usable_int8_units() {
+    const Int8UnitKernels* const units = host_kernel_set().int8_units;
+    return units && kInt8Lists && !units->lanes() ? nullptr : units;
+}
+
 int Int8TilePlan::window_rows(const TileShape& s, int step_channels) {
+    if (kInt8Lists && step_channels % 8 == 0) return 0;
     if (!has_step_windows(s, step_channels, kUnitRowBytes)) return 0;
-    if (s.y.dilation != 1) return 1;
+    if (s.y.dilation != 1 || kInt8Lists) return 1;
     const int row = s.x.kernel * step_channels;
     const int most = (kUnitRowBytes - copied_bytes(row)) / row + 1;
     const int steps = (s.y.kernel + most - 1) / most;
@@ -90,20 +138,24 @@ Int8TilePlan::Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shap
       shape_(shape),
       channels_(step_channels),
       rows_(window_rows(shape, step_channels)),
-      step_(rows_ ? rows_ * shape.x.kernel * step_channels : step_channels),
-      plan_(unit_of(shape, step_), rows_ ? windows_of(shape, channels_, rows_) : shape, threads) {}
+      step_(step_bytes(shape, step_channels, rows_)),
+      plan_(unit_of(kernels, shape, step_), rows_ ? windows_of(shape, channels_, rows_) : shape,
+            threads) {}
 
 bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
     const TileShape& s = shape();
-    const Int8Kernels& vectors = *host_kernel_set().int8;
+    const Int8Kernels& vectors = vector_kernels();
     const size_t partitions = (line + vectors.max_rows - 1) / vectors.max_rows;
     const double rows = (double)line / partitions;
     const size_t blocks = (s.in_channels + channels_ - 1) / channels_;
     const double k_groups = (double)blocks * channels_ / 4 * s.x.kernel * s.y.kernel;
     const double halves = (s.out_channels + vectors.lanes - 1) / vectors.lanes;
     // A row's dot products of four take half a cycle each (two ports), but a chain of them five
-    // cycles a k-group.
-    const double products = (double)lines * partitions * k_groups * halves / 2 * std::max(rows, 5.);
+    // cycles a k-group; of pairs one instruction multiplies two rows, and longer vectors of SVE
+    // more.
+    const double at_once = vectors.pairs ? vectors.vectors : 1;
+    const double products =
+        (double)lines * partitions * k_groups * halves / 2 * std::max(rows, 5.) / at_once;
     const double others = (double)s.x.in * s.y.in * s.in_channels * value_cycles(s) +
                           (double)line * lines * halves * vector_cycles(s);
     const double bytes = k_groups * 4 * halves * vectors.lanes;
@@ -118,14 +170,24 @@ bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
 class Int8TilePlan::Work final : public TilePlan::Work {
 public:
     Work(const Int8TilePlan& plan, const Int8Result& result) : own(plan), result(result) {}
-    void begin(int tile_rows) const override { own.kernels_.begin(tile_rows, own.step_); }
-    void end() const override { own.kernels_.end(); }
+    void begin(int tile_rows) const override {
+        if (own.kernels_.begin) own.kernels_.begin(tile_rows, own.step_);
+    }
+    void end() const override {
+        if (own.kernels_.end) own.kernels_.end();
+    }
     void pad(char* to, size_t positions) const override {
-        memset(to, pad_value + kernels().offset, positions * kUnitRowBytes);
+        const int value = pad_value + kernels().offset;
+        if (kInt8Lists)
+            fill_words(to, 0, positions, value);
+        else
+            memset(to, value, positions * kUnitRowBytes);
     }
     void pack_a(ptrdiff_t at, int channel, size_t pixels, const float*, char* to) const override {
         if (own.rows_)
             pack_windows(at / own.shape_.x.out, at % own.shape_.x.out, pixels, to);
+        else if (kInt8Lists)
+            pack_words(at, channel, pixels, to);
         else
             pack_pixels(at, channel, pixels, own.shape_.x.stride, to, kUnitRowBytes);
     }
@@ -143,6 +205,10 @@ private:
     void pack_pixels(ptrdiff_t at, int channel, size_t pixels, ptrdiff_t stride, char* to,
                      size_t to_pixel) const;
     void pack_windows(ptrdiff_t y, ptrdiff_t x, size_t count, char* to) const;
+    void fill_words(char* to, int first, size_t pixels, int value) const;
+    void pack_words(ptrdiff_t at, int channel, size_t pixels, char* to) const;
+    void set_columns(Int8UnitTile* tile, size_t width) const;
+    void multiply_lists(const char* a, size_t block, size_t first, size_t last) const;
     const Int8Kernels& kernels() const { return result.weights->kernels(); }
 };
 
@@ -172,6 +238,7 @@ void Int8TilePlan::Work::pack_windows(ptrdiff_t y, ptrdiff_t x, size_t count, ch
     const size_t pixel = own.channels_, step = s.x.stride * pixel;
     const int padding = pad_value + kernels().offset, row_bytes = s.x.kernel * own.channels_;
     const CopyWindows copy = copy_of(row_bytes);
+    const ptrdiff_t word = own.plan_.word_step();
     const WindowRow row = {s.x.kernel, s.x.stride, s.x.before, s.x.in};
     for_windows(row, x, count, kRoom / pixel, [&](size_t done, const WindowRun& run) {
         for (int r = 0; r < own.rows_; r++) {
@@ -184,9 +251,43 @@ void Int8TilePlan::Work::pack_windows(ptrdiff_t y, ptrdiff_t x, size_t count, ch
                 pack_pixels(in_y * s.in_row + (run.first + left) * s.in_pixel, 0, right - left, 1,
                             line + left * pixel, pixel);
             // What is copied beyond a row is that of the next, or does not count.
-            copy(line, step, run.windows, to + done * kUnitRowBytes + r * row_bytes);
+            if (kInt8Lists)
+                for (int i = 0; i < own.step_ / 4; i++)
+                    copy_words(line + 4 * i, step, run.windows, to + i * word + done * 4);
+            else
+                copy(line, step, run.windows, to + done * kUnitRowBytes + r * row_bytes);
         }
     });
+}
+
+// Words of some positions from the step's word `first` on.
+void Int8TilePlan::Work::fill_words(char* to, int first, size_t pixels, int value) const {
+    for (int w = first; w < own.step_ / 4; w++)
+        memset(to + w * own.plan_.word_step(), value, pixels * 4);
+}
+
+// Pixels from channel `channel` on, words side by side.
+void Int8TilePlan::Work::pack_words(ptrdiff_t at, int channel, size_t pixels, char* to) const {
+    const TileShape& s = own.shape_;
+    const ptrdiff_t word = own.plan_.word_step();
+    const int channels = std::min(own.step_, s.in_channels - channel), words = (channels + 3) / 4;
+    fill_words(to, words, pixels, 0);
+    if (s.reduced_in && s.in_pack == 4 && s.x.stride * s.in_pixel == 4) {
+        for (int w = 0; w < words; w++)
+            memcpy(to + w * word, (const int8_t*)in + at + w * s.in_block, pixels * 4);
+        return;
+    }
+    Int8Input input = {};
+    input.src = s.reduced_in ? (const void*)((const int8_t*)in + at) : (const float*)in + at;
+    input.src_pixel = s.x.stride * s.in_pixel;
+    input.src_block = s.in_block;
+    input.channels = channels;
+    input.pixels = pixels;
+    input.scale = input_scale;
+    input.dst = to;
+    input.dst_pixel = input.dst_pack = 4;
+    input.dst_block = word;
+    (s.reduced_in ? kernels().input_s8 : kernels().input_f32)[s.in_pack == 4](input);
 }
 
 // Rows whose places are a pixel apart are stored together.
@@ -212,7 +313,58 @@ struct Int8TilePlan::Work::Epilogue : Int8Epilogue {
     }
 };
 
+// Of the `width` columns of a panel of the plan.
+void Int8TilePlan::Work::set_columns(Int8UnitTile* tile, size_t width) const {
+    const size_t panel = result.weights->panel(), k = 4 * result.weights->k_groups();
+    tile->b_pair = (ptrdiff_t)panel * 8;
+    for (size_t n = 0; n < kUnitColumns; n += 8)
+        tile->b_columns[n / 8] = n < width ? (ptrdiff_t)(n / panel * panel * k + n % panel * 8) : 0;
+}
+
+// Tiles of several panels are one list, which is full when it has so many.
+enum { kListTiles = 8 };
+
+void Int8TilePlan::Work::multiply_lists(const char* a, size_t block, size_t first,
+                                        size_t last) const {
+    enum { kSums = kUnitTiles * kUnitRows * kUnitColumns };
+    alignas(64) int32_t sums[kListTiles * kSums];
+    Int8UnitTile list[kListTiles];
+    struct Rows {
+        Int8Panel* panel;
+        const int32_t* places;
+        int count;
+    } rows[kListTiles];
+    std::optional<Int8Panel> panels[kListTiles];
+    size_t count = 0;
+    const auto finish = [&](int tiles) {
+        if (count) own.kernels_.list(list, count, tiles, rows[0].panel->width());
+        for (size_t i = 0; i < count; i++)
+            this->finish(rows[i].panel, rows[i].places, rows[i].count, list[i].sums);
+        count = 0;
+    };
+    for (size_t index = first; index < last; index++) {
+        const size_t n0 = index * kUnitColumns;
+        if (n0 + kUnitColumns > result.weights->columns()) finish(kUnitTiles);
+        Int8Panel& panel = panels[index % kListTiles].emplace(result, n0, (size_t)kUnitColumns);
+        const TilePlan::Pairs pairs(own.plan_, a, (const char*)result.weights->packed(), block,
+                                    index);
+        for (size_t i = 0; i < pairs.size(); i++) {
+            const TilePlan::Pair pair = pairs[i];
+            Int8UnitTile& tile = list[count];
+            (TileOperands&)tile = pair.operands;
+            tile.step_k_groups = own.step_ / 4;
+            tile.init = panel.init();
+            tile.sums = sums + count * kSums;
+            set_columns(&tile, panel.width());
+            rows[count++] = {&panel, pair.places, pair.rows};
+            if (count == kListTiles || pair.tiles < kUnitTiles) finish(pair.tiles);
+        }
+    }
+    finish(kUnitTiles);
+}
+
 void Int8TilePlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
+    if (kInt8Lists) return multiply_lists(a, block, first, last);
     alignas(64) int32_t sums[kUnitTiles * kUnitRows * kUnitColumns];
     Int8UnitTile tile;
     tile.step_k_groups = own.step_ / 4;
@@ -221,7 +373,8 @@ void Int8TilePlan::Work::multiply(const char* a, size_t block, size_t first, siz
     epilogue.sums = sums, epilogue.work = this, epilogue.finish = &Epilogue::finish_all;
     std::optional<Int8Panel> panels[2];  // this one, and that of the rest
     for (size_t index = first; index < last; index++) {
-        Int8Panel& panel = panels[index % 2].emplace(result, index);
+        Int8Panel& panel =
+            panels[index % 2].emplace(result, index * kUnitColumns, (size_t)kUnitColumns);
         tile.init = panel.init();
         const TilePlan::Pairs pairs(own.plan_, a, (const char*)result.weights->packed(), block,
                                     index);

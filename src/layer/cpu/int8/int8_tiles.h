@@ -8,12 +8,17 @@
 
 namespace quoll {
 
+// The machine's, or null: it has none, or some that the kernel is of no use on.
+const Int8UnitKernels* usable_int8_units();
+
 // Of one group.
 class Int8TilePlan {
 public:
     // The narrow values of the shape are s8. step_channels: of the weights' order, which is blocks
     // of so many input channels, in each the taps, in each of these the channels; a multiple of 4
-    // and of in_pack, 64 at most.
+    // and of in_pack, 64 at most. With lists (Int8UnitKernels) in_pack is 1 or 4, and it is any
+    // multiple of 8; or 4, where taps of a kernel row fit in a step, and these are an even number
+    // in the order.
     Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shape, int step_channels,
                  int threads);
     // Rows of the kernel that one step takes, all taps of each: where the channels of these fit in
@@ -33,7 +38,6 @@ public:
 
 private:
     class Work;
-
     const Int8UnitKernels& kernels_;
     const TileShape shape_;
     const int channels_;  // of a position

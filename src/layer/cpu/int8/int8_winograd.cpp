@@ -107,8 +107,9 @@ void Int8Winograd::store(const Int8Result& result, Int8Panel* panel, int32_t* ou
 // Tiles first to last - 1, counted along the rows of tiles.
 void Int8Winograd::run_tiles(const Int8Result& result, const Points& a, size_t index, int first,
                              int last, int width, int height, int32_t* sums) const {
-    Int8Panel panel(result, index);
-    const size_t columns = panel.width(), full = (size_t)kernels_->lanes * kernels_->vectors;
+    const size_t full = result.weights->panel();
+    Int8Panel panel(result, index * full, full);
+    const size_t columns = panel.width();
     const size_t k_groups = (size_t)channels_ / 2;
     alignas(64) int32_t outputs[kOutputs * kOutputs * kMostValues];
     alignas(64) int32_t inits[2 * kMostColumns] = {};

@@ -13,6 +13,7 @@
 #include "layer/cpu/gemm/wide_gemm.h"
 #include "layer/cpu/half/f16_kernels.h"
 #include "layer/cpu/int8/int8.h"
+#include "layer/cpu/int8/int8_units.h"
 #include "layer/cpu/pool/pool.h"
 #include "layer/cpu/registry/kernel_rows.h"
 #include "layer/cpu/winograd/winograd.h"
@@ -222,6 +223,9 @@ void take_int8(const Machine& machine, Selected* s) {
         s->int8_pairs.pairs = true;
         s->set.int8_pairs = &s->int8_pairs;
         take_int8_sve(machine, 8, &s->int8_pairs);
+        // Units with lists know full panels alone.
+        if (kInt8Lists && s->set.int8_units)
+            std::fill_n(s->int8_pairs.tile_single, (int)kGemmMaxRows, nullptr);
     }
     const bool bytes = take_byte_tiles(machine, s->int8, &s->int8_bytes);
     if (bytes) {
