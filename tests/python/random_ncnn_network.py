@@ -26,6 +26,16 @@ def sizes_of(shape, depth=11):
     return ' '.join(f'{key}={n}' for key, n in zip({1: (0,), 2: (1, 0), 3: (2, 1, 0), 4: (2, depth, 1, 0)}[len(shape)], shape))
 
 
+def plain_net():
+    """One that computes in fp32, by the simplest of ncnn's code."""
+    net = ncnn.Net()
+    for name in ('use_fp16_storage', 'use_fp16_packed', 'use_fp16_arithmetic', 'use_bf16_storage', 'use_packing_layout',
+                 'use_winograd_convolution'):
+        setattr(net.opt, name, False)
+    net.opt.num_threads = 1
+    return net
+
+
 class Layer:
     def __init__(self, op, name, inputs, outputs, params, weights):
         self.op, self.name, self.inputs, self.outputs, self.params, self.weights = op, name, inputs, outputs, params, weights
@@ -39,11 +49,7 @@ class Layer:
     def run(self, values):
         """The outputs as arrays, of inputs given by name."""
         if self.net is None:
-            self.net = ncnn.Net()
-            for name in ('use_fp16_storage', 'use_fp16_packed', 'use_fp16_arithmetic', 'use_bf16_storage', 'use_packing_layout',
-                         'use_winograd_convolution'):
-                setattr(self.net.opt, name, False)
-            self.net.opt.num_threads = 1
+            self.net = plain_net()
             if self.net.load_param_mem(self.text) != 0:
                 raise Refused(self.params)
             with tempfile.NamedTemporaryFile() as file:  # load_model_mem() lets go of the bytes that layers read

@@ -1,4 +1,5 @@
-"""Random networks of ncnn's layers (random_ncnn_network.py): as they are, in smaller floats, with int8 layers, on a Vulkan device.
+"""Random networks of ncnn's layers (random_ncnn_network.py): as they are, in smaller floats, with int8 layers, on a Vulkan device,
+and written anew, for ncnn.
 
 QUOLL_NETWORKS=FIRST:COUNT takes other seeds.
 """
@@ -7,12 +8,12 @@ import os
 import numpy as np
 import pytest
 
-pytest.importorskip('ncnn')
+ncnn = pytest.importorskip('ncnn')
 
 from conftest import run_program  # noqa: E402
 from engine import run_engine  # noqa: E402
 from levels import host_levels  # noqa: E402
-from random_ncnn_network import network  # noqa: E402
+from random_ncnn_network import network, plain_net  # noqa: E402
 
 FIRST, COUNT = map(int, os.environ.get('QUOLL_NETWORKS', '0:12').split(':'))
 SEEDS = range(FIRST, FIRST + COUNT)
@@ -39,6 +40,15 @@ def check(m, seed, precision, folder, names, *options):
         assert error.max() <= max(least * largest, 3 * max(x.max() for x in moves)), name
 
 
+def run_ncnn(folder, inputs, names):
+    net = plain_net()
+    assert net.load_param(str(folder / 'm.param')) == 0 and net.load_model(str(folder / 'm.bin')) == 0
+    ex = net.create_extractor()
+    for name, value in inputs.items():
+        ex.input(name, ncnn.Mat(value).clone())
+    return {name: np.array(ex.extract(name)[1]) for name in names}
+
+
 def outputs_and_others(m, seed):
     """Outputs alone, or some blobs within, which fusion may have done away with."""
     others = [name for name in m.values if name not in m.inputs()]
@@ -59,6 +69,20 @@ def test_floats(seed, int8, tmp_path):
 def test_storage(seed, precision, tmp_path):
     m = network(seed)
     check(m, seed, precision, tmp_path, m.outputs())
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_written_files_are_read_by_ncnn(seed, tmp_path):
+    """Parameters that equal a default are left out."""
+    m = network(seed)
+    m.save(tmp_path)
+    (tmp_path / 'written').mkdir()
+    done = run_program('engineoptimize', '--no-fusion', tmp_path / 'm.param', tmp_path / 'm.bin', tmp_path / 'written/m.param', tmp_path / 'written/m.bin', '0')
+    assert done.returncode == 0, done.stderr
+    inputs = {name: m.values[name] for name in m.inputs()}
+    want, got = (run_ncnn(folder, inputs, m.outputs()) for folder in (tmp_path, tmp_path / 'written'))
+    for name, expected in want.items():
+        np.testing.assert_allclose(got[name], expected, 1e-5, 1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize('seed', SEEDS)
