@@ -170,8 +170,7 @@ int keep_int8(LayerGraph& graph, int index, const LayerMaker&) {
         graph.count(kReport);
     }
     for (int quantizer : region.quantizers()) graph.bypass(quantizer, kReport);
-    if (affine)
-        for (int blob : region.blobs()) graph.change(blob);
+    for (int blob : region.blobs()) graph.change(blob);
     return 1;
 }
 

@@ -189,6 +189,12 @@ int Extractor::Private::input(int index, const Mat& in) {
                    net->d->blobs[index].name.c_str(), index);
         return kError;
     }
+    if (!in.empty() && (in.elempack < 1 || in.elemsize != dtype_size(in.dtype) * in.elempack)) {
+        QUOLL_LOGE("[Extractor] input '%s' (%d): elements of %zu bytes are not %d of %s",
+                   net->d->blobs[index].name.c_str(), index, in.elemsize, in.elempack,
+                   dtype_name(in.dtype));
+        return kError;
+    }
     run.device_blobs.erase(index);
     run.blobs[index] = in;
     take_for_stored(&run.blobs[index], run.opt);

@@ -427,9 +427,11 @@ const Mat Mat::batch_range(int b, int batches) const {
 }
 
 void Mat::substract_mean_normalize(const float* mean_vals, const float* norm_vals) {
-    if (dtype != DType::f32 || elempack != 1) {
-        QUOLL_LOGE("[Mat] substract_mean_normalize: expected f32 with elempack 1, got %s with %d",
-                   dtype_name(dtype), elempack);
+    if (dtype != DType::f32 || elempack != 1 || elemsize != sizeof(float)) {
+        QUOLL_LOGE(
+            "[Mat] substract_mean_normalize: expected f32 with elempack 1, got %s with %d, "
+            "elemsize %zu",
+            dtype_name(dtype), elempack, elemsize);
         return;
     }
     if (!mean_vals && !norm_vals) return;

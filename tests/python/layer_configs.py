@@ -413,7 +413,8 @@ def normalize(rng):
     across_channel, shared = int(rng.integers(2)), int(rng.integers(2))
     count = 1 if shared else x.shape[0]
     across_spatial = int(rng.integers(2))
-    return Config(f'0={across_spatial} 1={shared} 2=0.0001 3={count} 4={across_channel} 9={rng.integers(3)}', [x], [('raw', data(rng, count))])
+    channels = '' if across_channel and rng.random() < 0.5 else f' 4={across_channel}'
+    return Config(f'0={across_spatial} 1={shared} 2=0.0001 3={count}{channels} 9={rng.integers(3)}', [x], [('raw', data(rng, count))])
 
 
 def affine(rng, count):

@@ -219,7 +219,7 @@ def test_yolo_outputs(tmp_path):
       biases: [1, 2, 3, 4] } }'''
     lines = lines_of(text, tmp_path)
     assert 'YoloDetectionOutput a 1 1 x_splitncnn_0 a 0=3 1=2 2=0.25 3=0.5 -23304=4,1.5,2.0,3.0,4.0' in lines
-    assert ('Yolov3DetectionOutput b 2 1 x_splitncnn_1 z b 0=3 1=1 3=0.5 -23304=4,1.0,2.0,3.0,4.0 -23305=2,1,0 '
+    assert ('Yolov3DetectionOutput b 2 1 x_splitncnn_1 z b 0=3 1=1 3=0.5 -23304=4,1.0,2.0,3.0,4.0 -23305=2,1.0,0.0 '
             '-23306=2,32.0,16.0') in lines
 
 

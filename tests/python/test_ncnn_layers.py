@@ -17,6 +17,8 @@ import layer_configs
 import numpy as np
 import pytest
 
+from conftest import run_program
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # (operator, generator of a Config) of layer_configs.py and layer_configs_<family>.py; an operator may be in several.
 GENERATORS = [pytest.param(op, make, id=op + path.stem.removeprefix('layer_configs').replace('_', '-'))
@@ -208,6 +210,28 @@ def test_operator_agrees_with_ncnn(op, make, threads, tmp_path):
 def test_batch_agrees_with_ncnn(op, make, tmp_path):
     differences(op, make, tmp_path, lambda config: against_ncnn(
         tmp_path, op, config, lambda theirs: compare_batch(op, tmp_path, config, theirs)))
+
+
+@pytest.mark.parametrize('op, make', GENERATORS)
+def test_written_files_are_ncnns(op, make, tmp_path):
+    """What engineoptimize writes, which leaves out parameters that equal a default, means the same to ncnn."""
+    rng, compared = np.random.default_rng(zlib.crc32(op.encode())), 0
+    (tmp_path / 'written').mkdir()
+    for _ in range(10):
+        config = make(rng)
+        (tmp_path / 'm.param').write_text(param_text(op, config))
+        (tmp_path / 'm.bin').write_bytes(weight_bytes(config))
+        want = run_ncnn(tmp_path, config)
+        if want is None:
+            continue
+        done = run_program('engineoptimize', '--no-fusion', *(folder / name for folder in (tmp_path, tmp_path / 'written') for name in ('m.param', 'm.bin')), '0')
+        assert done.returncode == 0, f'{config.params}: {done.stderr}'
+        got = run_ncnn(tmp_path / 'written', config)
+        assert got is not None, config.params
+        for a, b in zip(got, want):
+            np.testing.assert_array_equal(a, b, config.params)
+        compared += 1
+    assert compared >= 3
 
 
 # Largest rounding error of the storage, in parts of the largest output.

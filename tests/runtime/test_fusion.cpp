@@ -37,15 +37,29 @@ Weights& int8_weights(Weights& w, int count, int channels, int scales, float sca
     return w.tagged(count).raw(channels).raw(scales, 80, 120).raw(1, scale, scale);
 }
 
+// The type that a blob has while the net makes "out".
 DType type_of(const Net& net, const Mat& in, const char* blob) {
+    struct TypeOfBlob : LayerObserver {
+        int blob = -1;
+        DType type = DType::s32;  // that no layer here makes
+        void before(const Layer&) override {}
+        void after(const Layer& layer, const std::vector<Mat>& outputs) override {
+            for (size_t i = 0; i < outputs.size(); i++)
+                if (layer.tops[i] == blob) type = outputs[i].dtype;
+        }
+    } observer;
+    for (size_t i = 0; i < net.blobs().size(); i++)
+        if (net.blobs()[i].name == blob) observer.blob = (int)i;
     Extractor ex = net.create_extractor();
+    ex.set_layer_observer(&observer);
     Mat m;
     EXPECT_EQ(ex.input("in", in), kOk);
-    EXPECT_EQ(ex.extract(blob, m, 1), kOk);
-    return m.dtype;
+    EXPECT_EQ(ex.extract("out", m), kOk);
+    return observer.type;
 }
 
 void expect_equal(const Mat& want, const Mat& got) {
+    ASSERT_EQ(want.dtype, got.dtype);
     ASSERT_EQ(want.w * want.h * want.c, got.w * got.h * got.c);
     for (int q = 0; q < want.c; q++)
         for (int i = 0; i < want.w * want.h; i++)
@@ -131,6 +145,8 @@ TEST(Fusion, int8_stays_between_convolutions) {
         EXPECT_EQ(type_of(fused, in, "c"), second == 30.f ? DType::s8 : DType::f32);
         EXPECT_EQ(type_of(fused, in, "d"), DType::f32);
         EXPECT_EQ(type_of(plain, in, "a"), DType::f32);
+        for (const char* blob : {"a", "c", "d"})
+            expect_equal(run(plain, in, blob), run(fused, in, blob));
     }
 }
 
@@ -169,6 +185,8 @@ TEST(Fusion, int8_stays_across_layers_that_move_values) {
             EXPECT_EQ(type_of(fused, in, "b"), whole ? DType::s8 : DType::f32) << pool;
             for (const char* blob : {"c", "f", "g", "i", "m"})
                 EXPECT_EQ(type_of(fused, in, blob), second == 30.f ? DType::s8 : DType::f32);
+            for (const char* blob : {"b", "c", "f", "h", "i", "m"})
+                expect_equal(run(plain, in, blob), run(fused, in, blob));
         }
     }
 }
@@ -193,6 +211,7 @@ TEST(Fusion, int8_convolutions_add) {
     EXPECT_EQ(type_of(fused, in, "a"), DType::f32);
     EXPECT_EQ(type_of(fused, in, "d"), DType::s8);
     EXPECT_EQ(type_of(plain, in, "d"), DType::f32);
+    for (const char* blob : {"a", "d"}) expect_equal(run(plain, in, blob), run(fused, in, blob));
 }
 
 TEST(Fusion, batchnorm_scale_relu_into_convolution) {

@@ -314,6 +314,10 @@ TEST_F(NetTest, WrongCallsSaySo) {
     EXPECT_TRUE(logged("input 'data' (0) was not given")) << g_log;
     ex.clear();
     EXPECT_LT(ex.input("data", Mat()), 0);
+    g_log.clear();
+    EXPECT_LT(ex.input("data", Mat(8, (size_t)4, 8)), 0) << "less than a byte for each scalar";
+    EXPECT_TRUE(logged("input 'data' (0): elements of 4 bytes are not 8 of f32")) << g_log;
+    EXPECT_LT(ex.input("data", Mat(8, (size_t)3, 1)), 0);
     EXPECT_LT(ex.input(99, vector_of({1})), 0);
     EXPECT_LT(ex.input(-1, vector_of({1})), 0);
     ASSERT_EQ(ex.input("data", vector_of({1})), 0);

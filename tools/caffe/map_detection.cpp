@@ -177,7 +177,7 @@ void map_yolo(CaffeLayer& l) {
 void map_yolov3(CaffeLayer& l) {
     const caffe::Yolov3DetectionOutputParameter& p = l.p.yolov3_detection_output_param();
     ModelLayer& m = emit_yolo(l, "Yolov3DetectionOutput", p);
-    m.set("mask", std::vector<int>(p.mask().begin(), p.mask().end()));
+    m.set("mask", std::vector<float>(p.mask().begin(), p.mask().end()));
     m.set("anchors_scale", std::vector<float>(p.anchors_scale().begin(), p.anchors_scale().end()));
 }
 

@@ -10,7 +10,7 @@ namespace quoll {
 
 Normalize::Normalize()
     : across_spatial(0),
-      across_channel(0),
+      across_channel(1),
       channel_shared(0),
       eps(0.0001f),
       eps_mode(0),
@@ -21,7 +21,7 @@ Normalize::Normalize()
 void Normalize::params(Normalize& s, ParamVisitor& v) {
     v(0, "across_spatial", s.across_spatial, 0, "1: sum over the pixels of a channel",
       between(0, 1));
-    v(4, "across_channel", s.across_channel, 0, "1: sum over the channels", between(0, 1));
+    v(4, "across_channel", s.across_channel, 1, "1: sum over the channels", between(0, 1));
     v(1, "channel_shared", s.channel_shared, 0, "1: one scale for all channels", between(0, 1));
     v(2, "eps", s.eps, 0.0001f, "against division by 0");
     v(9, "eps_mode", s.eps_mode, 0, "0 caffe, 1 pytorch, 2 tensorflow", between(0, 2));

@@ -16,7 +16,8 @@ void Yolov3DetectionOutput::params(Yolov3DetectionOutput& s, ParamVisitor& v) {
     v(2, "confidence_threshold", s.confidence_threshold, 0.01f, "least score");
     v(3, "nms_threshold", s.nms_threshold, 0.45f, "greatest intersection over union");
     v.floats(4, "biases", s.biases, "width and height of each anchor");
-    v.ints(5, "mask", s.mask, "numbers of anchors, num_box an input", at_least(0));
+    // Floats, as ncnn reads them: ints in a file would be their bits to it.
+    v.floats(5, "mask", s.mask, "numbers of anchors, num_box an input");
     v.floats(6, "anchors_scale", s.anchors_scale, "pixels a place, one an input");
 }
 
@@ -25,19 +26,18 @@ void Yolov3DetectionOutput::weights(Yolov3DetectionOutput&, WeightVisitor&) {}
 int Yolov3DetectionOutput::load_param(const ParamDict& pd) {
     QUOLL_RETURN_IF_ERROR(load_params_by_schema(*this, pd));
     // ncnn's converter writes the bits of 1.0f, 2.0f, ... as ints; no anchor has such a number.
-    const int kOneAsBits = 0x3f800000;
+    const float kOneAsBits = 0x3f800000;
     if (mask.empty()) return kOk;
     mask = mask.clone();
     if (mask.empty()) return kOutOfMemory;
-    int* number = mask;
+    float* number = mask;
     for (int i = 0; i < mask.w; i++) {
-        if (number[i] >= kOneAsBits) {
-            float f;
-            memcpy(&f, &number[i], 4);
-            number[i] = f < 1e6f ? (int)f : -1;
+        if (number[i] >= kOneAsBits && number[i] < 2.f * kOneAsBits) {
+            const int bits = (int)number[i];
+            memcpy(&number[i], &bits, 4);
         }
-        if (number[i] < 0 || number[i] >= biases.w / 2)
-            return fail("mask: anchor %d of %d", number[i], biases.w / 2);
+        if (!(number[i] >= 0 && number[i] < biases.w / 2))
+            return fail("mask: anchor %g of %d", number[i], biases.w / 2);
     }
     return kOk;
 }
@@ -66,7 +66,7 @@ int Yolov3DetectionOutput::forward(const std::vector<Mat>& bottoms, std::vector<
         const float net_w = truncf(anchors_scale[k] * map.w);
         const float net_h = truncf(anchors_scale[k] * map.h);
         for (int b = 0; b < num_box; b++) {
-            const int anchor = ((const int*)mask)[k * num_box + b];
+            const int anchor = (int)mask[k * num_box + b];
             const float w = biases[anchor * 2] / net_w, h = biases[anchor * 2 + 1] / net_h;
             const YoloMap box(map, b * (5 + num_class), num_class);
             for (int i = 0; i < map.h; i++) {
