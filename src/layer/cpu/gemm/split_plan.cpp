@@ -319,7 +319,7 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
             (TileOperands&)tile = pair.operands;
             // Those of full channels come first, and a tile has all or some taps of each block.
             tile.b_steps = pair.b_steps;
-            tile.full_steps = steps.full * tile.num_steps / steps.count;
+            tile.full_steps = pair.b_steps ? steps.full * tile.num_steps / steps.count : steps.full;
             store.rows = pair.places;
             if (pair.tiles == kUnitTiles && chains(store, tile.num_steps)) {
                 kernels.chain[store.bf16](tile, epilogue);
