@@ -16,7 +16,7 @@ namespace {
 // rest is the reference's.
 class ResizeCpu : public Resize {
 public:
-    ResizeCpu() { support_packing = true; }
+    ResizeCpu() { support_packing = support_fp16_storage = support_bf16_storage = true; }
     // Scales and roi that are inputs are floats, and all inputs would come in 16 bits.
     int create_pipeline(const Option& opt) override {
         support_fp16_storage = support_bf16_storage = inputs == 0;
