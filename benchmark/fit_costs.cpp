@@ -28,6 +28,7 @@ const Constant kConstants[] = {
     {"split_value", &CostTable::split_value},
     {"split_finish", &CostTable::split_finish},
     {"split_row", &CostTable::split_row},
+    {"split_row_values", &CostTable::split_row_values},
     {"sliced_step", &CostTable::sliced_step},
     {"sliced_value", &CostTable::sliced_value},
     {"sliced_value_pointwise", &CostTable::sliced_value_pointwise},

@@ -50,13 +50,18 @@ void copy_block(const Mat& src, const Block& block, Mat& dst, const int to[4]) {
     const size_t height = block.size[2];
     const bool one = from.step[1] == height * from.step[2] && into.step[1] == height * into.step[2];
     const size_t rows = one ? height * block.size[1] : height, planes = one ? 1 : block.size[1];
-    const bool is_short = src.elemsize == 4 && block.size[3] <= 4;
+    const bool is_short = block.size[3] <= 4;
     for (int i = 0; i < block.size[0]; i++) {
         for (size_t j = 0; j < planes; j++) {
             const unsigned char* a = s + (i * from.step[0] + j * from.step[1]) * src.elemsize;
             unsigned char* b = t + (i * into.step[0] + j * into.step[1]) * dst.elemsize;
-            if (is_short) {
+            if (is_short && src.elemsize == 4) {
                 copy_short_runs((const uint32_t*)a, from.step[2], (uint32_t*)b, into.step[2],
+                                block.size[3], rows);
+                continue;
+            }
+            if (is_short && src.elemsize == 2) {
+                copy_short_runs((const uint16_t*)a, from.step[2], (uint16_t*)b, into.step[2],
                                 block.size[3], rows);
                 continue;
             }

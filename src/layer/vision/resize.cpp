@@ -89,8 +89,11 @@ static std::vector<float> floats_of(const Mat& m) {
 int Resize::shape(const Resize& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     const size_t count = 1 + (s.inputs & 1) + (s.inputs >> 1 & 1) + (s.inputs >> 2 & 1);
     QUOLL_RETURN_IF_ERROR(expect_inputs(s, in, count, count));
-    QUOLL_RETURN_IF_ERROR(expect_number(s, in[0].dtype));
-    if (s.mode != kNearest) QUOLL_RETURN_IF_ERROR(expect_dtype(s, "data", in[0].dtype, DType::f32));
+    if (!accepts_float(s, in[0].dtype)) {
+        QUOLL_RETURN_IF_ERROR(expect_number(s, in[0].dtype));
+        if (s.mode != kNearest)
+            QUOLL_RETURN_IF_ERROR(expect_dtype(s, "data", in[0].dtype, DType::f32));
+    }
     if (s.mode == kNearest && s.antialias) return s.fail("antialias with mode nearest");
     for (size_t i = 1; i < count; i++) {
         const bool is_sizes = i == count - 1 && (s.inputs & kSizesInput);

@@ -17,19 +17,64 @@ constexpr int kTerms = products == 6   ? 3
                        : products == 3 ? 2
                                        : 1;
 
+// The terms of 32 channels of a pixel.
+template <int products>
+QUOLL_TILE_INLINE void split_pixel(__m512 x, __m512 y, uint16_t* to) {
+    for (int term = 0; term < kTerms<products>; term++) {
+        const __m512i half = to_bf16(x, y);
+        _mm512_store_si512(to + term * kSplitK, half);
+        x = _mm512_sub_ps(x, first_of_bf16(half));
+        y = _mm512_sub_ps(y, second_of_bf16(half));
+    }
+}
+
+// Up to 16 pixels of one channel.
+QUOLL_TILE_INLINE __m512 load_pixels(const float* from, __mmask16 mask) {
+    return _mm512_maskz_loadu_ps(mask, from);
+}
+QUOLL_TILE_INLINE __m512 load_pixels(const uint16_t* from, __mmask16 mask) {
+    return _mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from)), 16));
+}
+
+// From so many neighbouring pixels of planar channels on it is faster to turn 16 of them than to
+// gather the channels of each.
+enum { kTurnedPixels = 4 };
+
+// Planar channels of neighbouring pixels, 16 at a time; the pixels that are done.
+template <int products>
+size_t split_planar(const SplitInput& t) {
+    size_t p = 0;
+    for (; t.pixels - p >= kTurnedPixels; p += 16) {
+        const size_t count = t.pixels - p < 16 ? t.pixels - p : 16;
+        const __mmask16 mask = first_lanes(count);
+        const float* from = (const float*)t.src + p;
+        __m512 x[2][16];
+        for (int c = 0; c < kSplitK; c++)
+            x[c / 16][c % 16] =
+                c < t.channels ? load_pixels(from + c * t.src_block, mask) : _mm512_setzero_ps();
+        transpose(x[0]);
+        transpose(x[1]);
+        for (size_t i = 0; i < count; i++)
+            split_pixel<products>(x[0][i], x[1][i], t.dst + (p + i) * t.dst_pixel);
+        if (count < 16) return t.pixels;
+    }
+    return p;
+}
+
 template <int products, int pack>
 void split_input(const SplitInput& t) {
     const float* from = (const float*)t.src;
     uint16_t* to = t.dst;
-    for (size_t p = 0; p < t.pixels; p++, from += t.src_pixel, to += t.dst_pixel) {
-        __m512 x = load_channels<pack>(from, t.src_block, 0, t.channels);
-        __m512 y = load_channels<pack>(from, t.src_block, 16, t.channels - 16);
-        for (int term = 0; term < kTerms<products>; term++) {
-            const __m512i half = to_bf16(x, y);
-            _mm512_store_si512(to + term * kSplitK, half);
-            x = _mm512_sub_ps(x, first_of_bf16(half));
-            y = _mm512_sub_ps(y, second_of_bf16(half));
-        }
+    size_t done = 0;
+    if constexpr (pack == 1) {
+        if (t.src_pixel == 1) done = split_planar<products>(t);
+        from += done * t.src_pixel, to += done * t.dst_pixel;
+    }
+    for (size_t p = done; p < t.pixels; p++, from += t.src_pixel, to += t.dst_pixel) {
+        const __m512 x = load_channels<pack>(from, t.src_block, 0, t.channels);
+        const __m512 y = load_channels<pack>(from, t.src_block, 16, t.channels - 16);
+        split_pixel<products>(x, y, to);
     }
 }
 
@@ -59,26 +104,45 @@ QUOLL_TILE_INLINE __m512i join_blocks(const uint16_t* from, ptrdiff_t block, int
     }
 }
 
+// As split_planar; a lane is a pair of channels.
+size_t copy_planar(const SplitInput& t) {
+    size_t p = 0;
+    for (; t.pixels - p >= kTurnedPixels; p += 16) {
+        const size_t count = t.pixels - p < 16 ? t.pixels - p : 16;
+        const __mmask16 mask = first_lanes(count);
+        const uint16_t* from = (const uint16_t*)t.src + p;
+        const auto channel = [&](int c) __attribute__((always_inline)) {
+            return c < t.channels ? _mm512_castps_si512(load_pixels(from + c * t.src_block, mask))
+                                  : _mm512_setzero_si512();
+        };
+        __m512 x[16];
+        for (int i = 0; i < 16; i++)
+            x[i] = _mm512_castsi512_ps(
+                _mm512_or_si512(_mm512_srli_epi32(channel(2 * i), 16), channel(2 * i + 1)));
+        transpose(x);
+        for (size_t i = 0; i < count; i++)
+            _mm512_store_ps((float*)(t.dst + (p + i) * t.dst_pixel), x[i]);
+        if (count < 16) return t.pixels;
+    }
+    return p;
+}
+
 template <int pack>
 void copy_input(const SplitInput& t) {
     const uint16_t* from = (const uint16_t*)t.src;
     uint16_t* to = t.dst;
-    for (size_t p = 0; p < t.pixels; p++, from += t.src_pixel, to += t.dst_pixel) {
+    size_t done = 0;
+    if constexpr (pack == 1) {
+        if (t.src_pixel == 1) done = copy_planar(t);
+        from += done * t.src_pixel, to += done * t.dst_pixel;
+    }
+    for (size_t p = done; p < t.pixels; p++, from += t.src_pixel, to += t.dst_pixel) {
         if constexpr (pack == 1) {
             for (int c = 0; c < kSplitK; c++) to[c] = c < t.channels ? from[c * t.src_block] : 0;
         } else {
             _mm512_store_si512(to, join_blocks<pack>(from, t.src_block, t.channels));
         }
     }
-}
-
-// Up to 16 pixels of one channel.
-QUOLL_TILE_INLINE __m512 load_pixels(const float* from, __mmask16 mask) {
-    return _mm512_maskz_loadu_ps(mask, from);
-}
-QUOLL_TILE_INLINE __m512 load_pixels(const uint16_t* from, __mmask16 mask) {
-    return _mm512_castsi512_ps(
-        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from)), 16));
 }
 
 // Pixels of a row: of each term a line of kSplitPixel values a pixel, `term` values apart.

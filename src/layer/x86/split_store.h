@@ -3,6 +3,7 @@
 #define QUOLL_LAYER_X86_SPLIT_STORE_H
 
 #include "layer/cpu/gemm/split_gemm.h"
+#include "layer/x86/channel_vectors.h"
 #include "layer/x86/split_rows.h"
 
 namespace quoll {
@@ -148,6 +149,146 @@ void finish_rows(const SplitStore& t, float* sums, int rows) {
     }
 }
 
+// 8 or 4 values, and as many that begin `second` behind them, as the first lanes of a vector: two
+// pieces that overlap take the place of a mask.
+template <int piece>
+struct TwoPieces {
+    static QUOLL_TILE_INLINE __m512 load(const float* from, int second) {
+        if constexpr (piece == 8)
+            return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(from)),
+                                      _mm256_loadu_ps(from + second), 1);
+        else
+            return _mm512_castps256_ps512(
+                _mm256_set_m128(_mm_loadu_ps(from + second), _mm_loadu_ps(from)));
+    }
+    static QUOLL_TILE_INLINE __m512 load(const uint16_t* from, int second) {
+        const __m128i a = half(from), b = half(from + second);
+        return widen(piece == 8 ? _mm256_set_m128i(b, a)
+                                : _mm256_castsi128_si256(_mm_unpacklo_epi64(a, b)));
+    }
+    static QUOLL_TILE_INLINE void store(float* to, int second, __m512 x) {
+        if constexpr (piece == 8) {
+            _mm256_storeu_ps(to, _mm512_castps512_ps256(x));
+            _mm256_storeu_ps(to + second, _mm512_extractf32x8_ps(x, 1));
+        } else {
+            _mm_storeu_ps(to, _mm512_castps512_ps128(x));
+            _mm_storeu_ps(to + second, _mm512_extractf32x4_ps(x, 1));
+        }
+    }
+    static QUOLL_TILE_INLINE void store(uint16_t* to, int second, __m512 x) {
+        const __m256i both = to_bf16(x);
+        const __m128i low = _mm256_castsi256_si128(both);
+        if constexpr (piece == 8) {
+            _mm_storeu_si128((__m128i*)to, low);
+            _mm_storeu_si128((__m128i*)(to + second), _mm256_extracti128_si256(both, 1));
+        } else {
+            _mm_storel_epi64((__m128i*)to, low);
+            _mm_storel_epi64((__m128i*)(to + second), _mm_unpackhi_epi64(low, low));
+        }
+    }
+
+private:
+    static QUOLL_TILE_INLINE __m128i half(const uint16_t* from) {
+        return piece == 8 ? _mm_loadu_si128((const __m128i*)from)
+                          : _mm_loadl_epi64((const __m128i*)from);
+    }
+};
+
+// Rows m to m + count, at least `piece` and at most twice as many, whose places follow each other:
+// what they have of a planar channel is stored at once.
+template <class Value, int piece>
+__attribute__((noinline)) void finish_run(const SplitStore& t, const float* sums, int m,
+                                          int count) {
+    const int second = count - piece;
+    const __m512 low = _mm512_set1_ps(t.low), high = _mm512_set1_ps(t.high);
+    for (int first = 0; first < t.columns; first += 16) {
+        const __m512 bias = t.bias ? _mm512_loadu_ps(t.bias + first) : _mm512_setzero_ps();
+        __m512 x[16];
+        for (int i = 0; i < 16; i++) {
+            const int row = m + i % piece + (i / piece % 2 ? second : 0);
+            x[i] = _mm512_add_ps(_mm512_load_ps(sums + row * t.width + first), bias);
+        }
+        transpose(x);
+        const int channels = t.columns - first < 16 ? t.columns - first : 16;
+        Value* to = (Value*)t.c + t.rows[m] + first * t.c_group;
+        const Value* residual = (const Value*)t.residual;
+        if (residual) residual += t.rows[m] + first * t.r_group;
+        for (int j = 0; j < channels; j++, to += t.c_group) {
+            __m512 y = x[j];
+            if (residual) y = _mm512_add_ps(y, TwoPieces<piece>::load(residual, second));
+            if (residual) residual += t.r_group;
+            // As in finish_rows.
+            y = _mm512_min_ps(high, _mm512_max_ps(low, y));
+            TwoPieces<piece>::store(to, second, y);
+        }
+    }
+}
+
+// As finish_run for 8 rows and more without a residual: rounded first, half as much is turned.
+__attribute__((noinline)) void finish_rounded_run(const SplitStore& t, const float* sums, int m,
+                                                  int count) {
+    const int second = count - 8;
+    const __m512 low = _mm512_set1_ps(t.low), high = _mm512_set1_ps(t.high);
+    for (int first = 0; first < t.columns; first += 16) {
+        const __m512 bias = t.bias ? _mm512_loadu_ps(t.bias + first) : _mm512_setzero_ps();
+        const auto finish = [&](int row) __attribute__((always_inline)) {
+            const __m512 x = _mm512_add_ps(_mm512_load_ps(sums + row * t.width + first), bias);
+            return _mm512_min_ps(high, _mm512_max_ps(low, x));
+        };
+        // Quarters of a vector: columns 0 to 7 and 8 to 15 of a row, the same of one of the last 8.
+        __m512i x[8], y[8];
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i++) x[i] = to_bf16(finish(m + i), finish(m + i + second));
+            // Each step moves the highest bit of a value's row and column, taken as one number, to
+            // its end: after three the two have changed places.
+#pragma GCC unroll 3
+        for (int step = 0; step < 3; step++) {
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++) {
+                y[2 * i] = _mm512_unpacklo_epi16(x[i], x[i + 4]);
+                y[2 * i + 1] = _mm512_unpackhi_epi16(x[i], x[i + 4]);
+            }
+#pragma GCC unroll 8
+            for (int i = 0; i < 8; i++) x[i] = y[i];
+        }
+        uint16_t* to = (uint16_t*)t.c + t.rows[m] + first * t.c_group;
+        const int columns = t.columns - first;
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; j++, to += t.c_group) {
+            uint16_t* const other = to + 8 * t.c_group;
+            if (j < columns) {
+                _mm_storeu_si128((__m128i*)to, _mm512_castsi512_si128(x[j]));
+                _mm_storeu_si128((__m128i*)(to + second), _mm512_extracti32x4_epi32(x[j], 2));
+            }
+            if (j + 8 < columns) {
+                _mm_storeu_si128((__m128i*)other, _mm512_extracti32x4_epi32(x[j], 1));
+                _mm_storeu_si128((__m128i*)(other + second), _mm512_extracti32x4_epi32(x[j], 3));
+            }
+        }
+    }
+}
+
+// Planar channels.
+template <class Value>
+void finish_planar(const SplitStore& t, float* sums, int rows) {
+    for (int m = 0, count; m < rows; m += count) {
+        for (count = 1; count < 16 && m + count < rows && t.rows[m] >= 0 &&
+                        t.rows[m + count] == t.rows[m] + count;)
+            count++;
+        if (count >= 8 && sizeof(Value) == 2 && !t.residual) {
+            finish_rounded_run(t, sums, m, count);
+        } else if (count >= 8) {
+            finish_run<Value, 8>(t, sums, m, count);
+        } else if (count >= 4) {
+            finish_run<Value, 4>(t, sums, m, count);
+        } else {
+            SplitStore few = t;
+            few.rows += m;
+            finish_rows<Value, 1, false>(few, sums + m * t.width, count);
+        }
+    }
+}
+
 template <class Value, bool to_sums>
 void for_groups(const SplitStore& t, float* sums, int rows) {
     switch (t.group) {
@@ -161,6 +302,7 @@ void for_groups(const SplitStore& t, float* sums, int rows) {
         case 2:
             return finish_rows<Value, 2, to_sums>(t, sums, rows);
         default:
+            if (!to_sums) return finish_planar<Value>(t, sums, rows);
             return finish_rows<Value, 1, to_sums>(t, sums, rows);
     }
 }

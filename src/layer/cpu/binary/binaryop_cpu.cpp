@@ -317,14 +317,18 @@ bool BinaryOpCpu::run_rows(const Operand& a, const Operand& b, bool a_row, size_
 
 namespace {
 
-// The part of a row of values that a side has, as floats.
-void copy_row(const Side& side, size_t count, const StorageKernels* storage, float* to) {
-    if (!side.vector)
-        std::fill_n(to, count, *(const float*)side.data);
-    else if (side.stored)
-        storage->widen((const uint16_t*)side.data, to, count);
-    else
-        memcpy(to, side.data, count * 4);
+// What a side has of rows of `count` values, as floats: row after row is `step` values further on.
+void copy_rows(const Side& side, size_t step, size_t count, size_t rows,
+               const StorageKernels* storage, float* to) {
+    if (side.vector && step == count) count *= rows, rows = 1;
+    for (size_t r = 0; r < rows; r++, to += count) {
+        if (!side.vector)
+            std::fill_n(to, count, ((const float*)side.data)[r * step]);
+        else if (side.stored)
+            storage->widen((const uint16_t*)side.data + r * step, to, count);
+        else
+            memcpy(to, (const float*)side.data + r * step, count * 4);
+    }
 }
 
 }  // namespace
@@ -346,14 +350,19 @@ void BinaryOpCpu::run_gathered(const Operand& a, const Operand& b, int covered, 
         float x[Chunks::kChunk], y[Chunks::kChunk];
         const size_t outer = task / groups, first = task % groups * some;
         const size_t rows = std::min(some, inner - first);
-        for (size_t r = 0; r < rows; r++) {
+        // Rows along the last of the axes at a time.
+        const int last = covered - 1;
+        for (size_t r = 0, run; r < rows; r += run) {
             size_t at_a = outer * a.step[0], at_b = outer * b.step[0], rest = first + r;
-            for (int axis = covered - 1; axis >= 1; rest /= to.size[axis], axis--) {
+            run = std::min(rows - r, to.size[last] - rest % to.size[last]);
+            for (int axis = last; axis >= 1; rest /= to.size[axis], axis--) {
                 const size_t i = rest % to.size[axis];
                 at_a += i * a.step[axis], at_b += i * b.step[axis];
             }
-            copy_row(side_of(a.blob, at_a, 1, a_vector), count, storage, x + r * count);
-            copy_row(side_of(b.blob, at_b, 1, b_vector), count, storage, y + r * count);
+            copy_rows(side_of(a.blob, at_a, 1, a_vector), a.step[last], count, run, storage,
+                      x + r * count);
+            copy_rows(side_of(b.blob, at_b, 1, b_vector), b.step[last], count, run, storage,
+                      y + r * count);
         }
         const Side sx = {x, 1, true, false}, sy = {y, 1, true, false};
         const size_t at = outer * to.step[0] + first * count, n = rows * count;

@@ -189,7 +189,17 @@ int ConstantMatrix::multiply(const MatrixPlan& plan, GemmMatrix g, const Option&
 
 int ConstantMatrix::multiply(const GemmMatrix& g, const Option& opt) const {
     MatrixPlan planned;
-    QUOLL_RETURN_IF_ERROR(plan(g, opt, &planned));
+    {
+        std::lock_guard<std::mutex> lock(lock_);
+        planned = last_;
+    }
+    GemmMatrix whole = g;
+    whole.n = n_, whole.k = k_;
+    if (!planned.split || !planned.split->fits(whole, threads_of(g, opt))) {
+        QUOLL_RETURN_IF_ERROR(plan(g, opt, &planned));
+        std::lock_guard<std::mutex> lock(lock_);
+        last_ = planned;
+    }
     return multiply(planned, g, opt);
 }
 

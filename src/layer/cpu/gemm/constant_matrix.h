@@ -33,7 +33,8 @@ public:
     int plan(GemmMatrix g, const Option& opt, MatrixPlan* plan) const;
     // g: A, C and the activation. A plan must be for as many rows.
     int multiply(const MatrixPlan& plan, GemmMatrix g, const Option& opt) const;
-    // Planned for this product alone.
+    // Planned here: the plan of the product before serves those like it, as the steps of a
+    // sequence.
     int multiply(const GemmMatrix& g, const Option& opt) const;
 
 private:
@@ -54,6 +55,7 @@ private:
 
     mutable std::mutex lock_;    // of what follows, which planning alone looks at
     mutable Mat split_weights_;  // from the first product that is planned on split_ on
+    mutable MatrixPlan last_;    // of multiply() without a plan
 };
 
 }  // namespace quoll

@@ -79,7 +79,8 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
     unit.finish_cycles = costs.split_finish;
     // The table's row has all columns of a panel.
     const double columns = std::min(shape.out_channels, (int)kUnitColumns);
-    unit.row_cycles = tile_group(shape) > 1 ? 0 : costs.split_row * columns / kUnitColumns;
+    const double row = kernels.list ? costs.split_row_values : costs.split_row;
+    unit.row_cycles = tile_group(shape) > 1 ? 0 : row * columns / kUnitColumns;
     unit.scaled_pixels = 0;
     if (reads_in_place(kernels, shape)) {
         unit.pixel_bytes = shape.in_pixel * (ptrdiff_t)sizeof(uint16_t);
@@ -318,7 +319,7 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
             (TileOperands&)tile = pair.operands;
             // Those of full channels come first, and a tile has all or some taps of each block.
             tile.b_steps = pair.b_steps;
-            tile.full_steps = steps.full * tile.num_steps / steps.count;
+            tile.full_steps = pair.b_steps ? steps.full * tile.num_steps / steps.count : steps.full;
             store.rows = pair.places;
             if (pair.tiles == kUnitTiles && chains(store, tile.num_steps)) {
                 kernels.chain[store.bf16](tile, epilogue);

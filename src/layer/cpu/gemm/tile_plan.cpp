@@ -137,7 +137,8 @@ TilePlan::TilePlan(const Unit& unit, const TileShape& shape, int threads)
       taps_((double)shape.x.kernel * shape.y.kernel),
       channel_blocks_(divide_up(shape.in_channels, unit.step_channels)),
       planes_(x_.phases.size() * y_.phases.size()),
-      panels_(divide_up(shape.out_channels, kUnitColumns)) {
+      panels_(divide_up(shape.out_channels, kUnitColumns)),
+      panel_bytes_(channel_blocks_ * shape.x.kernel * shape.y.kernel * unit.step_bytes) {
     if (shape.x.stride == 1) {
         // The padding at the end of a row is that at the beginning of the next.
         int begin, end;
@@ -220,10 +221,6 @@ double TilePlan::weight_cycles(double bytes, int threads) const {
     return bytes / (threads > 1 ? unit_.costs->memory_bytes : 2 * unit_.costs->memory_bytes);
 }
 
-size_t TilePlan::panel_bytes() const {
-    return channel_blocks_ * shape_.x.kernel * shape_.y.kernel * unit_.step_bytes;
-}
-
 // Laying out and multiplying of a block, which has so many positions, by some panels.
 double TilePlan::task_cycles(size_t pairs, size_t positions, size_t panels) const {
     const double steps = (double)channel_blocks_ * taps_;
@@ -239,7 +236,7 @@ double TilePlan::task_cycles(size_t pairs, size_t positions, size_t panels) cons
 // Bytes of a block's buffer that stay in the second-level cache beside a panel.
 size_t TilePlan::buffer_budget() const {
     const size_t cache = (size_t)unit_.costs->tile_cache, least = 640 * 1024;
-    const size_t panel = panel_bytes();
+    const size_t panel = panel_bytes_;
     const size_t budget = std::max(least, cache > panel ? cache - panel : 0);
     // Weights that stay there too may be read once a block; what a smaller buffer leaves of the
     // cache keeps the blobs.
@@ -258,10 +255,10 @@ bool TilePlan::rows_are_far() const {
 
 // Blocks that keep to the budget, and as many tasks as keep the threads busy.
 void TilePlan::choose_blocks() {
-    const size_t pairs = divide_up(starts_.size(), pair_tiles_);
+    const size_t pairs = pairs_of(starts_.size());
     const size_t position = channel_blocks_ * planes_ * unit_.position_bytes;
     const size_t cache = (size_t)unit_.costs->tile_cache;
-    const size_t panel = panel_bytes(), budget = buffer_budget();
+    const size_t panel = panel_bytes_, budget = buffer_budget();
     const size_t halo = (size_t)y_.shift * pitch_ + x_.shift;
     const size_t room = budget / position > halo ? (budget / position - halo) / tile_rows_ : 0;
     const size_t least = clipped() ? 1 : divide_up(pairs, std::max<size_t>(1, room / kUnitTiles));
@@ -314,7 +311,7 @@ void TilePlan::add_steps() {
 // ---------------------------------------------------------------- laying out
 
 void TilePlan::block_tiles(size_t block, size_t* first, size_t* last) const {
-    const size_t pairs = divide_up(starts_.size(), pair_tiles_);
+    const size_t pairs = pairs_of(starts_.size());
     *first = partition_begin(pairs, blocks_, block) * pair_tiles_;
     *last =
         std::min(*first + partition_length(pairs, blocks_, block) * pair_tiles_, starts_.size());
@@ -387,9 +384,9 @@ enum { kLongPanel = 512 * 1024, kAhead = 32 * 1024 };
 TilePlan::Pairs::Pairs(const TilePlan& plan, const char* a, const char* weights, size_t block,
                        size_t panel)
     : plan_(plan), a_(a) {
-    const size_t bytes = plan.panel_bytes();
+    const size_t bytes = plan.panel_bytes_;
     plan.block_tiles(block, &first_, &last_);
-    size_ = divide_up(last_ - first_, plan.pair_tiles_);
+    size_ = plan.pairs_of(last_ - first_);
     b_ = weights + panel * bytes;
     // Weights that do not stay in the cache are fetched while the panel before them is at work.
     const size_t stays = plan.unit_.on_vectors ? 256 * 1024 : 1024 * 1024;
@@ -422,7 +419,7 @@ TilePlan::Pair TilePlan::Pairs::operator[](size_t i) const {
     o.num_steps = steps.a.size();
     pair.b_steps = steps.b.empty() ? nullptr : steps.b.data();
     o.b = b_;
-    const size_t bytes = p.panel_bytes();
+    const size_t bytes = p.panel_bytes_;
     o.next_bytes = std::min(fetched_, bytes - std::min(bytes, i * fetched_));
     o.next_in_order = size_ == 1 && bytes > kLongPanel;
     o.next = !o.next_bytes ? nullptr : o.next_in_order ? b_ + kAhead : b_ + bytes + i * fetched_;

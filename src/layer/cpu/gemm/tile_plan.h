@@ -185,9 +185,9 @@ private:
     void add_tiles(int rows, bool by_line);
     void add_steps();
     void choose_blocks();
+    size_t pairs_of(size_t tiles) const { return clipped() ? tiles : (tiles + 1) / kUnitTiles; }
     size_t block_positions(size_t pairs) const;
     double task_cycles(size_t pairs, size_t positions, size_t panels) const;
-    size_t panel_bytes() const;
     void block_tiles(size_t block, size_t* first, size_t* last) const;
     void pack_block(const Work& work, size_t block, char* to) const;
     void pack_clipped(const Work& work, char* to) const;
@@ -210,6 +210,7 @@ private:
     std::vector<Steps> steps_;     // one, or [range of y][range of x]
     std::vector<int32_t> step_of_;  // a tile's index into these, where there are several
     size_t channel_blocks_, planes_, panels_;
+    size_t panel_bytes_;      // of weights
     size_t blocks_, groups_;  // of tiles and of panels: a task is one of each
     size_t plane_length_;     // positions in the buffer
     size_t scales_at_;        // bytes from a buffer's begin

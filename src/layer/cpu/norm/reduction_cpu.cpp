@@ -8,7 +8,6 @@
 #include "layer/common/channels.h"
 #include "layer/common/extremes.h"
 #include "layer/common/stored.h"
-#include "layer/common/tensor.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/norm/norm.h"
@@ -125,6 +124,10 @@ void join_lanes(F f, const float* in, float* out, size_t n) {
 
 // Sums or extremes of elements of `pack` values.
 void join_elements(int operation, size_t pack, const float* in, float* out, size_t n) {
+    if (pack == 1) {
+        std::copy_n(in, n, out);
+        return;
+    }
     const auto each = [&](auto f) {
         if (pack == 16) return join_lanes<16>(f, in, out, n);
         if (pack == 8) return join_lanes<8>(f, in, out, n);
@@ -291,12 +294,9 @@ int ReductionCpu::reduce_rows(const Mat& blob, int first, int last, const Shape&
     const int threads = threads_for(opt, (double)in.total());
     const StorageKernels* const storage = storage_kernels(*kernels_, blob.dtype);
     Shape made = shape;
-    if (storage) made.dtype = DType::f32;
-    Mat sums_of_all;
-    Mat& to = storage ? sums_of_all : top;
-    to.create(made, first == 0 ? 1 : (int)pack,
-              storage ? opt.workspace_allocator : opt.blob_allocator);
-    if (to.empty()) return kOutOfMemory;
+    if (storage) made.dtype = blob.dtype;
+    top.create(made, first == 0 ? 1 : (int)pack, opt.blob_allocator);
+    if (top.empty()) return kOutOfMemory;
     if (first > 0) {
         const size_t top_step = (top.dims == 2 ? (size_t)top.w : top.cstep) * pack;
         run_tasks((int64_t)blocks, threads, [&](int64_t q, int) {
@@ -310,8 +310,7 @@ int ReductionCpu::reduce_rows(const Mat& blob, int first, int last, const Shape&
         });
         return kOk;
     }
-    Mat joined((int)(inner / pack), 4u, opt.workspace_allocator);
-    if (joined.empty()) return kOutOfMemory;
+    const size_t plane = made.dims < 3 ? inner : (size_t)made.w * made.h * made.d;
     run_tasks((int64_t)((inner + kChunk - 1) / kChunk), threads, [&](int64_t chunk, int) {
         float sums[kChunk], wide[kChunk];
         const size_t at = chunk * kChunk, n = std::min(kChunk, inner - at);
@@ -324,12 +323,20 @@ int ReductionCpu::reduce_rows(const Mat& blob, int first, int last, const Shape&
                 } else {
                     add_row(operation, data + q * step + c * inner + at, sums, n);
                 }
-        join_elements(operation, pack, sums, &joined[at / pack], n / pack);
-        finish_all(operation, (double)blocks * pack * count, coeff, &joined[at / pack], n / pack);
+        const size_t results = n / pack;
+        join_elements(operation, pack, sums, wide, results);
+        finish_all(operation, (double)blocks * pack * count, coeff, wide, results);
+        for (size_t i = 0, run; i < results; i += run) {
+            const size_t result = at / pack + i, within = result % plane;
+            run = std::min(results - i, plane - within);
+            const size_t to = result / plane * top.cstep + within;
+            if (storage)
+                storage->narrow(wide + i, (uint16_t*)top.data + to, run);
+            else
+                std::copy_n(wide + i, run, (float*)top.data + to);
+        }
     });
-    copy_values(joined, 0, to, 0, inner / pack);
-    if (storage) narrow(to, blob.dtype, &top, opt);
-    return top.empty() ? (int)kOutOfMemory : (int)kOk;
+    return kOk;
 }
 
 Layer* create_Reduction_fast_layer() { return new ReductionCpu; }

@@ -14,6 +14,7 @@ enum { kPoints = 256 };
 
 // Item b of a batch, or what all items share.
 Mat item_of(const Mat& m, int b) { return m.n > 1 ? m.batch(b) : m; }
+float* values_of(const Mat& m, int b) { return (float*)m.data + (m.n > 1 ? b * m.nstep : 0); }
 
 // Images of two axes; those of three run on the reference.
 class GridSampleCpu : public GridSample {
@@ -25,7 +26,7 @@ public:
 private:
     int forward_items(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                       const Option& opt) const;
-    void take_points(const Mat& grid, size_t first, size_t n, float* x, float* y) const;
+    void take_points(const Mat& grid, int item, size_t first, size_t n, float* x, float* y) const;
 
     const ResizeKernels* kernels_ = host_kernel_set().resize;
 };
@@ -48,17 +49,20 @@ int GridSampleCpu::forward_items(const std::vector<Mat>& bottoms, std::vector<Ma
     return kOk;
 }
 
-// Coordinates of points first, first + 1, ... of an image.
-void GridSampleCpu::take_points(const Mat& grid, size_t first, size_t n, float* x, float* y) const {
+// Coordinates of points first, first + 1, ... of an item.
+void GridSampleCpu::take_points(const Mat& grid, int item, size_t first, size_t n, float* x,
+                                float* y) const {
+    const float* const values = values_of(grid, item);
     if (permute_fusion) {
-        std::copy_n((const float*)grid.channel(0) + first, n, x);
-        std::copy_n((const float*)grid.channel(1) + first, n, y);
+        std::copy_n(values + first, n, x);
+        std::copy_n(values + grid.cstep + first, n, y);
         return;
     }
     const size_t rows = grid.h;
-    for (size_t i = 0; i < n;) {
-        const size_t within = (first + i) % rows, run = std::min(n - i, rows - within);
-        const float* from = (const float*)grid.channel((int)((first + i) / rows)) + 2 * within;
+    size_t channel = first / rows, within = first % rows;
+    for (size_t i = 0; i < n; channel++, within = 0) {
+        const size_t run = std::min(n - i, rows - within);
+        const float* const from = values + channel * grid.cstep + 2 * within;
         for (size_t k = 0; k < run; k++) x[i + k] = from[2 * k], y[i + k] = from[2 * k + 1];
         i += run;
     }
@@ -78,7 +82,6 @@ int GridSampleCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& to
     run_tasks(chunks * top.n, threads, [&](int64_t task, int) {
         const int b = (int)(task / chunks);
         const size_t first = (size_t)(task % chunks) * kPoints;
-        const Mat from = item_of(image, b), to = item_of(top, b);
         float x[kPoints], y[kPoints];
         GridPoints t;
         t.x = x, t.y = y, t.n = std::min<size_t>(kPoints, points - first);
@@ -87,9 +90,9 @@ int GridSampleCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& to
         t.down = t.across;
         t.down.size = image.h;
         t.taps = sample_type == kBilinear ? 2 : sample_type == kNearest ? 1 : 4;
-        t.image = from, t.image_step = from.cstep, t.channels = from.c;
-        t.out = (float*)to.data + first, t.out_step = to.cstep;
-        take_points(item_of(bottoms[1], b), first, t.n, x, y);
+        t.image = values_of(image, b), t.image_step = image.cstep, t.channels = image.c;
+        t.out = values_of(top, b) + first, t.out_step = top.cstep;
+        take_points(bottoms[1], b, first, t.n, x, y);
         kernels_->sample_points(t);
     });
     return kOk;

@@ -2,6 +2,8 @@
 
 #include "layer/common/elempack.h"
 #include "layer/common/scratch.h"
+#include "layer/common/stored.h"
+#include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/resize/planes.h"
 #include "layer/vision/resize.h"
@@ -14,7 +16,12 @@ namespace {
 // rest is the reference's.
 class ResizeCpu : public Resize {
 public:
-    ResizeCpu() { support_packing = true; }
+    ResizeCpu() { support_packing = support_fp16_storage = support_bf16_storage = true; }
+    // Scales and roi that are inputs are floats, and all inputs would come in 16 bits.
+    int create_pipeline(const Option& opt) override {
+        support_fp16_storage = support_bf16_storage = inputs == 0;
+        return Resize::create_pipeline(opt);
+    }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
 
@@ -26,6 +33,7 @@ private:
     bool is_fast(const Shape& shape, int elempack, const std::vector<AxisPlan>& plans,
                  const Shape& out) const;
     int taps_of(const AxisPlan& axis, AxisTaps* taps) const;
+    int forward_plain(std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt) const;
 };
 
 int ResizeCpu::taps_of(const AxisPlan& axis, AxisTaps* taps) const {
@@ -67,6 +75,22 @@ void ResizeCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in
     if (to == shape) (*out)[0].shares = 0;
 }
 
+// The reference, which knows planar floats.
+int ResizeCpu::forward_plain(std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                             const Option& opt) const {
+    Mat& m = bottoms[0];
+    const DType type = m.dtype;
+    QUOLL_RETURN_IF_ERROR(with_elempack(m, 1, opt, &m));
+    if (type != DType::f16 && type != DType::bf16) return Resize::forward(bottoms, tops, opt);
+    QUOLL_RETURN_IF_ERROR(widened(m, opt, &m));
+    Option temporary = opt;
+    temporary.blob_allocator = opt.workspace_allocator;
+    std::vector<Mat> floats(1);
+    QUOLL_RETURN_IF_ERROR(Resize::forward(bottoms, floats, temporary));
+    narrow(floats[0], type, &tops[0], opt);
+    return tops[0].empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
 int ResizeCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                        const Option& opt) const {
     const ShapeList in(bottoms);
@@ -83,10 +107,8 @@ int ResizeCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     QUOLL_RETURN_IF_ERROR(plan(shape, lists(planar), &plans, &out));
     const int dims = shape.dims;
     const bool fast = is_fast(shape, m.elempack, plans, out);
-    if (!fast) {
-        QUOLL_RETURN_IF_ERROR(with_elempack(m, 1, opt, &m));
-        return Resize::forward(planar, tops, opt);
-    }
+    if (out.total() == 0) return create_tensor(out, &tops[0], opt);
+    if (!fast) return forward_plain(planar, tops, opt);
     AxisTaps xs, ys;
     QUOLL_RETURN_IF_ERROR(taps_of(plans[dims - 1], &xs));
     if (dims > 2) QUOLL_RETURN_IF_ERROR(taps_of(plans[dims - 2], &ys));
