@@ -16,6 +16,7 @@
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/gemm/gemm_run.h"
 #include "layer/cpu/int8/int8.h"
+#include "layer/cpu/int8/integer_rows.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -87,7 +88,7 @@ void PackedB::pack_panel(int32_t* to, size_t p, const unsigned char* rows, size_
             join.rows[e] = changed[e];
         }
         kernels->k_groups(join);
-        for (size_t i = 0; flips && i < count; i++) to[i] ^= (int32_t)0x80808080;
+        if (flips) flip_words(to, (int)count, (int32_t)0x80808080);
         for (size_t i = count; i < width(p); i++) to[i] = 0;
     }
 }
@@ -113,17 +114,6 @@ void PackedB::pack(int matrix, const unsigned char* rows, size_t row_step, int k
         tile.sums = (int32_t*)sums.data + matrix * columns + p * full();
         (width(p) < full() ? kernels->tile_single : kernels->tile)[0](tile);
     }
-}
-
-// Restricted pointers and numbers of their own let compilers make vectors of these.
-void flip_bytes(const unsigned char* __restrict from, int n, unsigned char flip,
-                unsigned char* __restrict to) {
-    for (int i = 0; i < n; i++) to[i] = from[i] ^ flip;
-}
-uint32_t sum_of_bytes(const unsigned char* from, int n, unsigned char flip) {
-    uint32_t sum = 0;
-    for (int i = 0; i < n; i++) sum += (uint32_t)(from[i] ^ flip);
-    return sum;
 }
 
 // A's rows as k-groups, and their sums.
@@ -406,8 +396,7 @@ void MatMulIntegerCpu::run_int8(const Product& p, int item, size_t first, size_t
         for (size_t r = 0; zb != 0 && r < count; r++) {
             const int32_t row = ((const int32_t*)p.left.sums.data)[a_first + m + r];
             const uint32_t less = (uint32_t)zb * (uint32_t)row;
-            int32_t* const of_row = sums + r * width;
-            for (size_t n = 0; n < width; n++) of_row[n] = (int32_t)((uint32_t)of_row[n] - less);
+            subtract_from_all(sums + r * width, (int)width, less);
         }
         store.rows = (int)count;
         int8_t* const c = (int8_t*)top.data + flat(((size_t)item * rows + m) * right.n + n0);
