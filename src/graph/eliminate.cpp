@@ -9,6 +9,7 @@
 #include "layer/elementwise/binaryop.h"
 #include "layer/elementwise/dropout.h"
 #include "layer/nn/innerproduct.h"
+#include "layer/nn/matmulinteger.h"
 #include "layer/nn/pooling.h"
 #include "layer/quantize/affine.h"
 #include "layer/tensor/concat.h"
@@ -213,6 +214,8 @@ static constexpr Pass kLast[] = {
     kHasInt8 ? keep_int8 : nullptr,
     kHasInt8 ? of<AffineBinary>(fuse_int8_relu) : nullptr,
     kHasInt8 ? of<AffineQuantize>(tabulate) : nullptr,
+    kHasInt8 ? of<MatMulInteger>(quantised_product) : nullptr,
+    kHasInt8 ? of<AffineQuantize>(keep_int8_rows) : nullptr,
     of<Permute>(turn_fewer),
     of<Permute>(mark_channels),
     of<Concat>(chain_concats),

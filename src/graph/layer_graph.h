@@ -77,6 +77,10 @@ public:
 
     ConstantBudget& constants() { return constants_; }
 
+    // Whether back ends may run some of the layers: those that only the CPU knows are not made of
+    // others then.
+    bool back_ends = false;
+
     // What absorbed or bypassed blobs became: the blob that now holds the same values, or -1 if
     // there is none, as for changed ones. Itself for blobs that are there.
     int alias(int blob) const;

@@ -69,6 +69,12 @@ int keep_int8(LayerGraph& graph, int index, const LayerMaker& make);
 // ReLU of a convolution's int8 results with their own scale and zero point (AffineBinary of one
 // input) into the convolution.
 int fuse_int8_relu(LayerGraph& graph, int index, const LayerMaker& make);
+// MatMul between AffineDequantize and AffineQuantize -> MatMulInteger with s8 results. Of no use
+// for files, whose blobs must stay what they are.
+int quantised_product(LayerGraph& graph, int index, const LayerMaker& make);
+// AffineQuantize into the InnerProduct of int8 values whose result it alone reads. Of no use for
+// files either.
+int keep_int8_rows(LayerGraph& graph, int index, const LayerMaker& make);
 // What is computed of each value by itself between AffineDequantize and AffineQuantize ->
 // AffineTable. Of no use for files, which would grow.
 int tabulate(LayerGraph& graph, int index, const LayerMaker& make);

@@ -258,6 +258,7 @@ int Net::Private::run_graph_passes(const Option& opt) {
     for (const Blob& blob : blobs) names.push_back(blob.name);
     kept.resize(blobs.size(), 0);
     LayerGraph graph(layers, names, kept);
+    graph.back_ends = !backends.empty() || opt.use_vulkan_compute;
     const bool reference = opt.use_reference_layers;
     const int status = run_passes(graph, false, [reference](const char* type) {
         return reference ? create_layer_reference(type) : create_layer(type);

@@ -1,3 +1,9 @@
+#include <stdio.h>
+#include <string.h>
+
+#include <random>
+
+#include "layer/quantize/affine.h"
 #include "layer_test.h"
 
 namespace quoll {
@@ -79,6 +85,31 @@ TEST(AffineQuantize, by_hand) {
 TEST(AffineDequantize, by_hand) {
     expect_values("AffineDequantize", "0=0.5 1=-128", {},
                   {mat_of(Shape(3, DType::s8), {-128, 0, 127})}, mat_of(Shape(3), {0, 64, 127.5f}));
+}
+
+// Sums of all values with steps and zero points of all kinds, as the reference rounds them.
+TEST(AffineBinary, sums_of_all_values) {
+    const Shape shape(AffineTable::kValues, AffineTable::kValues, DType::s8);
+    Mat a(shape, 1, nullptr), b(shape, 1, nullptr);
+    for (int i = 0; i < shape.w * shape.h; i++) {
+        ((signed char*)a.data)[i] = (signed char)(i % shape.w - 128);
+        ((signed char*)b.data)[i] = (signed char)(i / shape.w - 128);
+    }
+    std::mt19937 random(7);
+    std::uniform_real_distribution<float> step(.01f, .1f);
+    std::uniform_int_distribution<int> zero(-128, 127);
+    for (int i = 0; i < 60; i++) {
+        const float top = i % 4 == 0 ? .004f : i % 4 == 1 ? .25f : step(random);
+        char params[200];
+        snprintf(params, sizeof(params), "1=%.9e 2=%d 3=%.9e 4=%d 5=%.9e 6=%d 9=%d", step(random),
+                 zero(random), step(random), zero(random), top, zero(random), i % 3 == 0);
+        const LayerPtr want = make_layer("AffineBinary", params, {}, 2, 1, true);
+        const LayerPtr got = make_layer("AffineBinary", params, {}, 2, 1, false);
+        const std::vector<Mat> wanted = run_layer(*want, {a, b}), given = run_layer(*got, {a, b});
+        ASSERT_EQ(1u, wanted.size());
+        ASSERT_EQ(1u, given.size());
+        ASSERT_EQ(0, memcmp(wanted[0].data, given[0].data, shape.w * shape.h)) << params;
+    }
 }
 
 TEST(AffineBinary, by_hand) {

@@ -33,6 +33,16 @@ static const std::vector<LayerCase> kCases = {
     product(Shape(35, 4, DType::s8), 9, 35, "1=1 8=1 26=1 27=-128 9=1")
         .range(-128, 127)
         .int8_weights(),
+    product(Shape(35, 4, DType::s8), 9, 35, "1=1 8=1 26=1 27=-128 9=1 24=0.01 25=-128")
+        .range(-128, 127)
+        .int8_weights(),
+    product(Shape(80, 33, DType::s8), 150, 80, "8=1 26=1 27=5 24=0.01 25=3")
+        .range(-128, 127)
+        .int8_weights(),
+    product(Shape(64, 12, DType::s8), 48, 64, "1=1 8=1 26=1 9=4 24=250 25=-128")
+        .range(-128, 127)
+        .int8_weights(),
+    product(Shape(64, DType::s8), 48, 64, "1=1 8=1 26=1 24=0.02").range(-128, 127).int8_weights(),
 };
 QUOLL_LAYER_CASES(InnerProduct, kCases)
 

@@ -33,6 +33,14 @@ static const std::vector<LayerCase> kCases = {
         .weights("weight_scales", 0.01f, 0.02f)
         .terms(2)
         .term_magnitude(100),
+    // s8 results.
+    LayerCase({Shape(64, 17, s8), Shape(53, 64, s8)}, "-23304=1,7 -23305=1,-3 10=1e-3 11=5")
+        .range(-128, 127),
+    LayerCase({Shape(67, 29, 3, s8), Shape(96, 67, 3, s8)}, "-23304=1,-128 10=5e-4 11=-128")
+        .range(-128, 127),
+    LayerCase({Shape(12, 9, 2, 3, s8), Shape(33, 12, 2, 1, s8)}, "-23305=1,99 10=2e-3")
+        .range(-128, 127),
+    LayerCase({Shape(5, s8), Shape(5, s8)}, "10=0.01").range(-128, 127),
 };
 QUOLL_LAYER_CASES(MatMulInteger, kCases)
 

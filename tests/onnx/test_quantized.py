@@ -10,7 +10,7 @@ ort = pytest.importorskip('onnxruntime')
 quantization = pytest.importorskip('onnxruntime.quantization')
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
-from onnx_run import convert, run  # noqa: E402
+from onnx_run import BIN, convert, run, run_program  # noqa: E402
 from test_zoo import load_graph, zoo  # noqa: E402, F401
 
 U8, S8 = quantization.QuantType.QUInt8, quantization.QuantType.QInt8
@@ -156,6 +156,27 @@ def test_convolutions_of_other_axes(kind, axes, tmp_path):
     # Depthwise convolutions of three axes have no int8 form.
     assert int8_layers(net, f'Convolution{axes}D') == 3
     assert int8_layers(net, f'ConvolutionDepthWise{axes}D') == (1 if axes == 1 else 0)
+
+
+@pytest.mark.parametrize('kind', ['qdq_u8s8_channels', 'qdq_s8s8', 'qop_u8s8'])
+def test_attention(kind, tmp_path):
+    """Products of two activations, with zero points and heads of their own, are of int8 as those with weights are."""
+    rng = np.random.default_rng(8)
+    constants = {n: rng.standard_normal((48, 48)).astype(np.float32) / 7 for n in ('wq', 'wk', 'wv', 'wo')}
+    constants |= {'heads': np.array([1, 37, 3, 16], np.int64), 'rows': np.array([1, 37, 48], np.int64), 'factor': np.float32(.25)}
+    nodes = []
+    for n, perm in (('q', [0, 2, 1, 3]), ('k', [0, 2, 3, 1]), ('v', [0, 2, 1, 3])):
+        nodes += [helper.make_node('MatMul', ['x', f'w{n}'], [f'{n}1']), helper.make_node('Reshape', [f'{n}1', 'heads'], [f'{n}2']),
+                  helper.make_node('Transpose', [f'{n}2'], [f'{n}3'], perm=perm)]
+    nodes += [helper.make_node('MatMul', ['q3', 'k3'], ['s1']), helper.make_node('Mul', ['s1', 'factor'], ['s2']),
+              helper.make_node('Softmax', ['s2'], ['p'], axis=-1), helper.make_node('MatMul', ['p', 'v3'], ['o1']),
+              helper.make_node('Transpose', ['o1'], ['o2'], perm=[0, 2, 1, 3]), helper.make_node('Reshape', ['o2', 'rows'], ['o3']),
+              helper.make_node('MatMul', ['o3', 'wo'], ['y'])]
+    model = save(nodes, [float_info('x', [1, 37, 48])], [float_info('y', None)], constants, tmp_path / 'net.onnx')
+    batches = [{'x': rng.standard_normal((1, 37, 48)).astype(np.float32)} for _ in range(3)]
+    net = compare(quantise(model, tmp_path, kind, batches), batches[0], tmp_path, steps=2)
+    assert int8_layers(net, 'InnerProduct') == 4
+    assert run_program([BIN / 'engineinfo', '--exec-plan', *net]).count('MatMulInteger') >= 2
 
 
 @pytest.mark.parametrize('mode', ['reflect', 'edge'])

@@ -86,6 +86,39 @@ TEST(Fusion, functions_of_int8_values_become_tables) {
     expect_fused(begin + gelu + end, Weights(), Shape(7, 5, 8), 4);
 }
 
+// Products of two int8 values become such of integers, also where the values are moved first.
+TEST(Fusion, products_of_int8_values) {
+    const std::string begin =
+        "AffineQuantize q 1 1 in a 0=0.02 1=3\nSplit sp 1 2 a a1 a2\n"
+        "AffineDequantize d1 1 1 a1 b 0=0.02 1=3\n";
+    const std::string end =
+        "AffineQuantize q2 1 1 e f 0=0.03 1=-5\nAffineDequantize o 1 1 f out 0=0.03 1=-5\n";
+    const std::string turned = "Permute t 1 1 a2 a3 0=1\nAffineDequantize d2 1 1 a3 c 0=0.02 1=3\n";
+    expect_fused(begin + turned + "MatMul m 2 1 b c e\n" + end, Weights(), Shape(17, 5, 8), 5);
+    const std::string moved = "AffineDequantize d2 1 1 a2 a3 0=0.02 1=3\nPermute t 1 1 a3 c 0=1\n";
+    expect_fused(begin + moved + "MatMul m 2 1 b c e\n" + end, Weights(), Shape(17, 5, 8), 5);
+    // What else reads f32 leaves all as it is.
+    const std::string read =
+        "Split s2 1 2 e e1 e2\nAffineQuantize q2 1 1 e1 f 0=0.03\n"
+        "AffineDequantize o 1 1 f g 0=0.03\nBinaryOp s 2 1 e2 g out 0=0\n";
+    expect_fused(begin + turned + "MatMul m 2 1 b c e\n" + read, Weights(), Shape(17, 5, 8), 9);
+}
+
+TEST(Fusion, inner_products_give_int8) {
+    const auto text = [](const char* between) {
+        return std::string(
+                   "AffineQuantize q 1 1 in a 0=0.02 1=3\n"
+                   "InnerProduct p 1 1 a b 0=24 1=1 2=408 8=1 26=1 27=3\n") +
+               between +
+               "AffineQuantize q2 1 1 c f 0=0.05 1=-7\nAffineDequantize o 1 1 f out 0=0.05 1=-7\n";
+    };
+    const auto weights = [] {
+        return Weights().tagged(408).raw(24).raw(24, 80, 120).raw(1, 50, 50);
+    };
+    expect_fused(text("Noop n 1 1 b c\n"), weights(), Shape(17, 5), 4);
+    expect_fused(text("LayerNorm n 1 1 b c 0=24 1=1e-5 2=0\n"), weights(), Shape(17, 5), 6);
+}
+
 // With the scale of the convolution's results ReLU changes nothing else.
 TEST(Fusion, relu_of_int8_goes_into_the_convolution) {
     const auto text = [](const char* relu) {

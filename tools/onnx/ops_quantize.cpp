@@ -150,12 +150,41 @@ bool quantize_linear(Op& op) {
     return true;
 }
 
+// Integers with scales and zero points that are constants, too, where constants are computed: at
+// once. False, with nothing done, for others.
+bool dequantize_constant(Op& op, const Granularity& g) {
+    const Value *x = op.in(0), *scale = op.in(1), *zero = op.has(2) ? op.in(2) : nullptr;
+    if (op.c.folding() || !x->is_constant() || x->floats() || !scale->is_constant() ||
+        !scale->floats() || (zero && !zero->is_constant()))
+        return false;
+    const Tensor& values = *x->constant;
+    const size_t count = values.count(), rank = values.dims.size();
+    const size_t size = rank ? (size_t)values.dims[(size_t)g.axis] : 1;
+    size_t inner = 1;
+    for (size_t a = (size_t)g.axis + 1; a < rank; a++) inner *= (size_t)values.dims[a];
+    std::vector<float> scales = scale->constant->floats(), zeros = {0.f};
+    if (zero) zeros = zero->constant->cast(ElementType::kFloat).floats();
+    for (std::vector<float>* each : {&scales, &zeros}) {
+        if (each->size() == 1) each->assign(size, (*each)[0]);
+        if (each->size() != size) return false;
+    }
+    Tensor y = Tensor::unset(ElementType::kFloat, values.dims);
+    float* to = (float*)y.bytes();
+    with_values(values, [&](const auto* v) {
+        for (size_t begin = 0, row = 0; begin < count; begin += inner, row++) {
+            const float s = scales[row % size], z = zeros[row % size];
+            for (size_t i = begin; i < begin + inner; i++) to[i] = ((float)v[i] - z) * s;
+        }
+    });
+    return op.set_constant(0, y) != nullptr;
+}
+
 // (x - zero point) scale
 bool dequantize_linear(Op& op) {
     Granularity g;
     if (!read_granularity(op, &g)) return false;
     if (g.block > 0 && dequantize_blocks(op)) return true;
-    if (g.block == 0 && dequantize_int8(op)) return true;
+    if (g.block == 0 && (dequantize_constant(op, g) || dequantize_int8(op))) return true;
     const std::vector<Dim> shape = op.in(0)->shape;
     Value* x = as_float(op, op.in(0));
     if (x && op.has(2)) x = binary(op, kSub, x, along(op, as_float(op, op.in(2)), g, shape));

@@ -16,6 +16,8 @@ InnerProduct::InnerProduct()
       int8_scale_term(0),
       int8_affine(0),
       bottom_zero_point(0),
+      top_factor(0.f),
+      top_zero_point(0),
       activation_type(0) {
     one_blob_only = true;
 }
@@ -31,6 +33,10 @@ void InnerProduct::params(InnerProduct& s, ParamVisitor& v) {
       between(0, (int)kInt16Input));
     v(27, "bottom_zero_point", s.bottom_zero_point, 0, "int8_affine: of the input",
       between(-128, 127));
+    v(24, "top_factor", s.top_factor, 0.f,
+      "int8_affine 1, not 0: the output is s8, of values times this; not in ncnn",
+      between(0, 1e38));
+    v(25, "top_zero_point", s.top_zero_point, 0, "of an s8 output", between(-128, 127));
     activation_lines(s.activation_type, s.activation_params, v);
 }
 
@@ -53,6 +59,8 @@ int InnerProduct::load_param(const ParamDict& pd) {
     QUOLL_RETURN_IF_ERROR(check_int8_term(*this, int8_scale_term));
     if (int8_affine && int8_scale_term == 0)
         return fail("int8_affine (26) without int8_scale_term (8)");
+    if (int8_affine != 1 && top_factor != 0.f)
+        return fail("top_factor (24): expected int8_affine (26) 1, got %d", int8_affine);
     if (int8_affine != 1 && bottom_zero_point)
         return fail("bottom_zero_point (27): expected int8_affine (26) 1, got %d", int8_affine);
     return check_activation(*this, activation_type, activation_params);
@@ -86,7 +94,9 @@ int InnerProduct::create_pipeline(const Option&) {
 int InnerProduct::shape(const InnerProduct& s, const std::vector<Shape>& in,
                         std::vector<Shape>& out) {
     if (in.size() != 1) return s.fail("expected 1 input, got %zu", in.size());
-    const DType dtype = in[0].dtype == DType::s8 ? DType::f32 : in[0].dtype;
+    const DType dtype = s.int8_output()            ? DType::s8
+                        : in[0].dtype == DType::s8 ? DType::f32
+                                                   : in[0].dtype;
     if (!accepts_float(s, in[0].dtype) && !(s.is_int8() && in[0].dtype == DType::s8))
         return s.fail("expected an input of %s, got %s", s.is_int8() ? "f32 or s8" : "f32",
                       dtype_name(in[0].dtype));
@@ -130,7 +140,11 @@ int InnerProduct::forward_s8(const Mat& rows, Mat& top, const Option& opt) const
             if (ranged) scale *= range.scale;
             float value = (float)sum * scale;
             if (bias_term) value += bias_data[p];
-            top.row(y)[p] = activate(value, activation);
+            value = activate(value, activation);
+            if (int8_output())
+                top.row<signed char>(y)[p] = affine_int8(value * top_factor, top_zero_point);
+            else
+                top.row(y)[p] = value;
         }
     }
     return kOk;
@@ -166,7 +180,7 @@ bool InnerProduct::fusion_target(FusionTarget* t) {
     t->num_output = num_output;
     const bool activates = activation_type == kActivationNone;
     t->folds = activates && int8_scale_term == 0 && weight_data.dtype == DType::f32;
-    t->activates = activates && int8_scale_term <= 100;
+    t->activates = activates && int8_scale_term <= 100 && top_factor == 0.f;
     return true;
 }
 

@@ -28,6 +28,7 @@ public:
     int settle_weight();
 
     bool is_int8() const { return kHasInt8 && int8_scale_term != 0; }
+    bool int8_output() const { return is_int8() && top_factor != 0.f; }
     bool int16_input() const { return is_int8() && int8_affine == kInt16Input; }
     // Columns of the weight.
     int num_input() const { return weight_data_size / num_output; }
@@ -40,6 +41,9 @@ public:
     // the scale and zero point of its own range (AffineRange of all its values). kInt16Input: it is
     // f32, rounded to 16 bits with its scale (int16_input.h).
     int int8_affine, bottom_zero_point;
+    // With int8_affine 1, not 0: the output is s8 of this zero point, of values times top_factor.
+    float top_factor;
+    int top_zero_point;
     int activation_type;
     Mat activation_params;
 

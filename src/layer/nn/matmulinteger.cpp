@@ -15,7 +15,9 @@ MatMulInteger::MatMulInteger()
       num_output(0),
       weight_data_size(0),
       ranged(0),
-      bias_term(0) {}
+      bias_term(0),
+      top_factor(0.f),
+      top_zero_point(0) {}
 
 void MatMulInteger::params(MatMulInteger& s, ParamVisitor& v) {
     const Range flag = between(0, 1), byte = between(-128, 255);
@@ -30,6 +32,10 @@ void MatMulInteger::params(MatMulInteger& s, ParamVisitor& v) {
     v(7, "weight_data_size", s.weight_data_size, 0, "scalars of weight_data", at_least(0));
     v(8, "ranged", s.ranged, 0, "1: a is f32, quantised by its range, and so is the result", flag);
     v(9, "bias_term", s.bias_term, 0, "1: bias_data is there (ranged)", flag);
+    v(10, "top_factor", s.top_factor, 0.f,
+      "not 0: the result is s8, the sums times this; two inputs of s8 with a zero point each",
+      between(0, 1e38));
+    v(11, "top_zero_point", s.top_zero_point, 0, "of an s8 result", between(-128, 127));
 }
 
 void MatMulInteger::weights(MatMulInteger& s, WeightVisitor& v) {
@@ -46,6 +52,10 @@ int MatMulInteger::load_param(const ParamDict& pd) {
         (bias_term && !ranged))
         return fail(
             "ranged (8): expected weight_data and no zero points of a, bias_term (9) with it");
+    const bool plain = !has_weight() && !a_unsigned && !b_unsigned && !a_zero_point_input &&
+                       !b_zero_point_input && a_zero_points.w <= 1 && b_zero_points.w <= 1;
+    if (gives_int8() && (!plain || ranged))
+        return fail("top_factor (10): expected two inputs of s8 with one zero point each");
     if (has_weight() && (weight_data_size < num_output || weight_data_size % num_output != 0))
         return fail("weight_data_size (7): expected a multiple of %d, got %d", num_output,
                     weight_data_size);
@@ -113,11 +123,15 @@ int MatMulInteger::check_inputs(const std::vector<Shape>& in) const {
     const size_t inputs = factors + a_zero_point_input + b_zero_point_input;
     if (in.size() != inputs) return fail("expected %zu inputs, got %zu", inputs, in.size());
     for (size_t i = 0; i < factors; i++) {
-        const bool known = ranged ? in[i].dtype == DType::f32 : is_byte(in[i].dtype);
+        const bool known = ranged         ? in[i].dtype == DType::f32
+                           : gives_int8() ? in[i].dtype == DType::s8
+                                          : is_byte(in[i].dtype);
         if (in[i].dims < 1 || in[i].dims > 4 || !known)
             return fail("input %zu: expected 1 to 4 axes of %s, got %s of %s", i,
-                        ranged ? "f32" : "s8 or u8", shape_text(in[i]).c_str(),
-                        dtype_name(in[i].dtype));
+                        ranged         ? "f32"
+                        : gives_int8() ? "s8"
+                                       : "s8 or u8",
+                        shape_text(in[i]).c_str(), dtype_name(in[i].dtype));
     }
     return kOk;
 }
@@ -149,7 +163,7 @@ int MatMulInteger::shape(const MatMulInteger& s, const std::vector<Shape>& in,
     if (in[0].dims > 1) sizes[count++] = size[2];
     if (b_shape.dims > 1) sizes[count++] = size[3];
     if (count == 0) sizes[count++] = 1;
-    Shape result(1, s.ranged ? DType::f32 : DType::s32);
+    Shape result(1, s.ranged ? DType::f32 : s.gives_int8() ? DType::s8 : DType::s32);
     result.dims = count;
     for (int i = 0; i < count; i++) result.set_size(i, sizes[i]);
     result.n = in[0].n;
@@ -203,7 +217,10 @@ int MatMulInteger::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat
                         sum += (int64_t)(a_values[a.at(i, j, m, k)] - za) *
                                (b_values[b.at(i, j, k, n)] - zb);
                     const size_t at = next / plane * top.cstep + next % plane;
-                    if (ranged)
+                    if (gives_int8())
+                        ((signed char*)top.data)[at] =
+                            affine_int8((float)sum * top_factor, top_zero_point);
+                    else if (ranged)
                         ((float*)top.data)[at] =
                             (float)wrapped(sum) * (weight_scales[n] * range.scale) +
                             (bias_term ? bias_data[n] : 0.f);

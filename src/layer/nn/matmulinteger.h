@@ -12,7 +12,8 @@ namespace quoll {
 // axis (like b whose last but one) is 1. Inputs: a, b unless it is weight_data, then the zero
 // points that the parameters say are there. ranged: a is f32, quantised with the scale and zero
 // point of its range (ONNX DynamicQuantizeLinear), and the result is f32: the sums times that scale
-// and the column's, plus the column's bias.
+// and the column's, plus the column's bias. top_factor: the result is s8 as affine8.h has it, of
+// the sums, which are exact, times top_factor.
 class MatMulInteger : public Operator<MatMulInteger> {
 public:
     MatMulInteger();
@@ -31,6 +32,8 @@ public:
     int num_output;                    // columns of weight_data; 0: b is an input
     int weight_data_size;
     int ranged, bias_term;
+    float top_factor;    // not 0: a's step times b's over the result's
+    int top_zero_point;  // of such a result
 
     Mat weight_data;    // s8 [rows][num_output]
     Mat weight_scales;  // [num_output]
@@ -56,6 +59,7 @@ protected:
     };
     Operands operands(const std::vector<Mat>& bottoms) const;
     int b_rows() const { return weight_data_size / num_output; }
+    bool gives_int8() const { return top_factor != 0.f; }
 
 private:
     bool has_weight() const { return num_output > 0; }

@@ -32,6 +32,7 @@ public:
     bool takes_integers() const override { return int8_; }
     bool supports(const Shapes& in, const Shapes& out) const override {
         const bool s8 = in[0].dtype == DType::s8;
+        if (layer_.int8_output()) return false;
         if (is_integer(in[0].dtype) ? !s8 : int8_ && layer_.int8_affine) return false;
         return in[0].total() % (size_t)layer_.num_input() == 0 &&
                in[0].total() / (size_t)layer_.num_input() * layer_.num_output == out[0].total();

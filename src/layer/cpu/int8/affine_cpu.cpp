@@ -1,4 +1,5 @@
 // The elementwise operators on int8 values with zero points.
+#include <math.h>
 #include <string.h>
 
 #include "layer/common/activation.h"
@@ -83,6 +84,64 @@ void spread_lanes(const int8_t* values, size_t lanes, size_t n, int8_t* out) {
     for (size_t i = 0; i < n; i += lanes) memcpy(out + i, values, lanes);
 }
 
+// The fixed-point form of t, a sum, whose start is off by `shifted` 2^19ths of a step. False if the
+// factors are too large.
+bool fixed_sum(const Int8Affine& t, int shifted, Int8FixedSum* f) {
+    enum { kLowBits = 14, kLow = 1 << kLowBits };
+    const double a = (double)t.scale_a * t.top_scale, b = (double)t.scale_b * t.top_scale;
+    int bits = kLowBits;
+    const auto fits = [&] {  // sums in 32 bits, and factors in 16
+        return 255 * (a + b) + 129 < (double)(1 << (23 - bits)) &&
+               a < (double)(1 << (15 - bits)) - 1e-3 && b < (double)(1 << (15 - bits)) - 1e-3;
+    };
+    while (bits > 8 && !fits()) bits--;
+    if (!fits()) return false;
+    const double one = (double)((int64_t)1 << (bits + kLowBits));
+    const int64_t factors[] = {llround(a * one), llround(b * one)};
+    const auto low = [](int64_t x) { return (int)((x + kLow / 2) & (kLow - 1)) - kLow / 2; };
+    const auto both = [](int64_t x, int64_t y) {
+        return (int32_t)((uint32_t)(uint16_t)x | (uint32_t)(uint16_t)y << 16);
+    };
+    f->shift = 8 + bits;
+    f->low_factors = both(low(factors[0]), low(factors[1]));
+    f->high_factors = both((factors[0] - low(factors[0])) >> kLowBits,
+                           (factors[1] - low(factors[1])) >> kLowBits);
+    const int64_t half = (int64_t)1 << (f->shift + kLowBits - 1);
+    const int64_t start = (2 * t.top_zero + 1) * half -
+                          (t.zero_a * factors[0] + t.zero_b * factors[1]) * 256 +
+                          shifted * (half >> 18);
+    f->low_start = (int32_t)(start & (kLow - 1));
+    f->high_start = (int32_t)(start >> kLowBits);
+    return true;
+}
+
+// Whether f gives what t gives in f32, for all values.
+bool gives_the_same(const Int8Kernels& kernels, Int8Affine t, const Int8FixedSum& f) {
+    enum { kValues = AffineTable::kValues };
+    int8_t a[kValues], b[kValues], want[kValues], got[kValues];
+    t.a = a, t.b = b, t.n = kValues;
+    for (int i = 0; i < kValues; i++) a[i] = (int8_t)(i - kValues / 2);
+    for (int i = 0; i < kValues; i++) {
+        memset(b, i - kValues / 2, kValues);
+        t.fixed = nullptr, t.out = want;
+        kernels.affine(t);
+        t.fixed = &f, t.out = got;
+        kernels.affine(t);
+        if (memcmp(want, got, kValues) != 0) return false;
+    }
+    return true;
+}
+
+// Where f32 rounds a sum close to the middle of two steps to the other side, a start that is a bit
+// off mostly does, too.
+bool find_fixed_sum(const Int8Kernels& kernels, const Int8Affine& t, Int8FixedSum* f) {
+    for (int i = 0; i < 16; i++) {
+        if (!fixed_sum(t, i % 2 ? (i + 1) / 2 : -i / 2, f)) return false;
+        if (gives_the_same(kernels, t, *f)) return true;
+    }
+    return false;
+}
+
 class AffineBinaryCpu : public AffineBinary {
 public:
     AffineBinaryCpu() : AffineBinary(true) { support_packing = true; }
@@ -91,6 +150,9 @@ public:
         QUOLL_RETURN_IF_ERROR(AffineBinary::create_pipeline(opt));
         activation_ =
             FusedActivation(host_kernel_set(), Activation(activation_type, activation_params));
+        if constexpr (kHasInt8FixedSums)
+            is_fixed_ = op_type == 0 && !activation_.pass && bottoms.size() == 2 &&
+                        find_fixed_sum(*host_kernel_set().int8, task(0), &fixed_);
         return kOk;
     }
 
@@ -111,7 +173,8 @@ public:
         Mat& top = tops[0];
         top.create(out[0], a.elempack, opt.blob_allocator);
         if (top.empty()) return kOutOfMemory;
-        const Int8Affine all = task(0);
+        Int8Affine all = task(0);
+        if (is_fixed_ && !b.empty()) all.fixed = &fixed_;
         const Chunks chunks(top, gapless(a) && gapless(top) && (b.empty() || gapless(b)));
         const int threads = threads_for(opt, (double)top.total() * top.elempack);
         parallel_for(chunks.count(), threads, [&](int64_t i) {
@@ -171,6 +234,8 @@ private:
     }
 
     FusedActivation activation_;
+    Int8FixedSum fixed_;
+    bool is_fixed_ = false;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "layer/cpu/int8/int8.h"
 #include "simd/convert.h"
 #include "simd/dot.h"
+#include "simd/fixed_sums.h"
 #if HWY_TARGET == HWY_NEON
 #include "simd/int8_blocks_neon.h"
 #endif
@@ -269,6 +270,15 @@ void affine(const Int8Affine& task) {
         const bool small = t.top_scale > 0.f && most < 0x1p30f && t.low <= t.high;
         const int low = round_affine(t.low * t.top_scale, t.top_zero);
         const int high = round_affine(t.high * t.top_scale, t.top_zero);
+        if constexpr (s::kHasFixedSums) {
+            if (t.fixed) {
+                const Int8FixedSum& f = *t.fixed;
+                const s::FixedSums sums = {f.high_factors, f.low_factors, f.high_start, f.low_start,
+                                           f.shift,        low,           high};
+                for (; done + 4 * N <= t.n; done += 4 * N)
+                    s::fixed_sums(t.a + done, t.b + done, sums, t.out + done);
+            }
+        }
         for (; small && done + 4 * N <= t.n; done += 4 * N) {
             const s::vecf<N> x[4] = {
                 affine_result<N, false>(t, done), affine_result<N, false>(t, done + N),

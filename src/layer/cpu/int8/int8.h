@@ -155,14 +155,27 @@ typedef void (*Int8WinogradOutputKernel)(const int32_t* sums, size_t point, size
 // scale.
 typedef void (*Int8ToAffineKernel)(const float* in, size_t n, float scale, int zero, int8_t* out);
 typedef void (*Int8FromAffineKernel)(const int8_t* in, size_t n, float scale, int zero, float* out);
+// A sum of two int8 values in fixed point, as simd/fixed_sums.h describes it.
+struct Int8FixedSum {
+    int32_t high_factors, low_factors, high_start, low_start;
+    int shift;
+};
+// Kernels of some levels know it.
+#if defined(__x86_64__) || defined(_M_X64)
+constexpr bool kHasInt8FixedSums = true;
+#else
+constexpr bool kHasInt8FixedSums = false;
+#endif
 // out[i] = int8 of clamp(x op y) * top_scale, x = (a[i] - zero_a) * scale_a and y alike; without b,
-// of clamp(x). out may be a or b.
+// of clamp(x). out may be a or b. fixed: null, or what gives the same for all sums, at half the
+// price.
 struct Int8Affine {
     const int8_t *a, *b;
     size_t n;
     bool multiply;
     int zero_a, zero_b, top_zero;
     float scale_a, scale_b, top_scale, low, high;
+    const Int8FixedSum* fixed;
     int8_t* out;
 };
 typedef void (*Int8AffineKernel)(const Int8Affine& t);

@@ -105,6 +105,7 @@ std::shared_ptr<const Int8TilePlan> Int8Matrix::plan(int rows, DType dtype,
     shape.in_pack = kInt8Lists ? 4 : row_pack(inputs_);
     shape.in_block = shape.in_pack;
     shape.reduced_in = dtype == DType::s8;
+    shape.reduced_out = top_factor_ != 0.f;
     if (!Int8TilePlan::is_supported(shape)) return nullptr;
     const std::shared_ptr<const Int8TilePlan> made =
         std::make_shared<const Int8TilePlan>(*units_, shape, step_, threads_of(rows, opt));
@@ -197,6 +198,8 @@ int Int8Matrix::multiply(const Int8TilePlan* tiles, const Mat& rows, const int32
     result.init = init, result.scale = scale;
     result.c = top.data;
     result.c_pack = weights_.n();
+    result.to_s8 = result.affine = top_factor_ != 0.f;
+    result.top_scale = top_factor_, result.top_zero = top_zero_;
     result.activation = &activation_;
     result.add = add;
     const bool planned = tiles && tiles->shape().y.out * tiles->shape().x.out == rows.h &&

@@ -21,10 +21,13 @@ public:
                const Mat& weight_scales, const Mat& bias, const Activation& activation,
                int zero = 0);
     bool created() const { return created_; }
+    // forward() makes s8 as affine8.h has it, of values times `factor`; before plan().
+    void give_int8(float factor, int zero) { top_factor_ = factor, top_zero_ = zero; }
     // On tile units, for so many rows of f32 or s8; null where these are missing or slower than
     // vectors.
     std::shared_ptr<const Int8TilePlan> plan(int rows, DType dtype, const Option& opt) const;
-    // rows: f32 or s8 [inputs, h], elempack 1. top: f32, as many rows of `outputs`.
+    // rows: f32 or s8 [inputs, h], elempack 1. top: f32 (s8 after give_int8), as many rows of
+    // `outputs`.
     int forward(const Int8TilePlan* tiles, const Mat& rows, Mat& top, const Option& opt) const;
     // The same, and what is in top is added before the activation.
     int forward_added(const Int8TilePlan* tiles, const Mat& rows, Mat& top,
@@ -52,6 +55,8 @@ private:
     Int8Weights weights_;
     int inputs_ = 0;
     float input_scale_ = 1.f;
+    float top_factor_ = 0.f;  // 0: f32
+    int top_zero_ = 0;
     FusedActivation activation_;
     const Int8UnitKernels* units_ = nullptr;
     int step_ = 0;  // k of a step of the units

@@ -23,6 +23,7 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
             int8_.create(*this, weight_data_int8, num_output,
                          int16_input() ? input_scale / 256.f : input_scale, weight_data_int8_scales,
                          int16_input() ? Mat() : bias_data, activation, bottom_zero_point));
+        if (int8_output()) int8_.give_int8(top_factor, top_zero_point);
         weight_data.release();
         weight_data_int8.release();
         return kOk;

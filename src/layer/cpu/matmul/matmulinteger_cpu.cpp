@@ -4,6 +4,7 @@
 #include "layer/nn/matmulinteger.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/gemm/gemm_run.h"
 #include "layer/cpu/int8/int8.h"
+#include "layer/cpu/int8/integer_rows.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -86,7 +88,7 @@ void PackedB::pack_panel(int32_t* to, size_t p, const unsigned char* rows, size_
             join.rows[e] = changed[e];
         }
         kernels->k_groups(join);
-        for (size_t i = 0; flips && i < count; i++) to[i] ^= (int32_t)0x80808080;
+        if (flips) flip_words(to, (int)count, (int32_t)0x80808080);
         for (size_t i = count; i < width(p); i++) to[i] = 0;
     }
 }
@@ -164,6 +166,8 @@ private:
     int pack_b(Product* p, const Option& opt) const;
     int find_zeros(Product* p, const Option& opt) const;
     void run(const Product& p, int item, size_t first, size_t last, size_t panel, Mat& top) const;
+    void run_int8(const Product& p, int item, size_t first, size_t last, size_t panel,
+                  Mat& top) const;
 
     PackedB weights_;
 };
@@ -243,8 +247,7 @@ int MatMulIntegerCpu::pack_a(Product* p, const Option& opt) const {
             int32_t* const to = (int32_t*)left.own.data + r * left.row_k_groups;
             to[left.row_k_groups - 1] = 0;
             if (k_group == 4) {
-                const unsigned char flip = left.offset ? 0x80 : 0;
-                for (int i = 0; i < k; i++) ((uint8_t*)to)[i] = from[i] ^ flip;
+                flip_bytes(from, k, left.offset ? 0x80 : 0, (unsigned char*)to);
             } else if (values.is_signed) {
                 for (int i = 0; i < k; i++) ((int16_t*)to)[i] = (signed char)from[i];
             } else {
@@ -252,11 +255,8 @@ int MatMulIntegerCpu::pack_a(Product* p, const Option& opt) const {
             }
         }
         if (left.sums.empty()) return;
-        uint32_t sum = 0;
-        if (values.is_signed)
-            for (int i = 0; i < k; i++) sum += (signed char)from[i];
-        else
-            for (int i = 0; i < k; i++) sum += from[i];
+        const uint32_t sum = values.is_signed ? sum_of_bytes(from, k, 0x80) - 128u * (uint32_t)k
+                                              : sum_of_bytes(from, k, 0);
         ((int32_t*)left.sums.data)[r] = (int32_t)(sum + (uint32_t)left.offset * k);
     });
     return kOk;
@@ -347,8 +347,75 @@ void MatMulIntegerCpu::run(const Product& p, int item, size_t first, size_t last
     }
 }
 
+// The same with s8 results, where all rows and columns share their zero points.
+void MatMulIntegerCpu::run_int8(const Product& p, int item, size_t first, size_t last, size_t panel,
+                                Mat& top) const {
+    enum { kWidth = kGemmMaxRows * 4 };
+    alignas(64) int32_t sums[kGemmMaxRows * kWidth], init[kWidth];
+    alignas(64) float scale[kWidth];
+    const float bias[kWidth] = {};
+    ptrdiff_t columns[kWidth];
+    const PackedB& right = *p.right;
+    const Int8Kernels& kernels = *right.kernels;
+    int i, j;
+    p.item(item, &i, &j);
+    const int b_matrix = Product::matrix(p.b, i, j);
+    const size_t rows = p.a.size[2], n0 = panel * right.full(), width = right.width(panel);
+    const size_t a_first = Product::matrix(p.a, i, j) * rows;
+    const Int8TileKernel* tiles = width < right.full() ? kernels.tile_single : kernels.tile;
+    const GemmBlock block = {0, 0};
+    Int8Tile tile = {};
+    tile.a_row = (ptrdiff_t)p.left.row_k_groups;
+    tile.blocks = &block, tile.num_blocks = 1, tile.block_k = right.k_groups;
+    tile.b = right.panel(b_matrix, panel);
+    tile.init = init, tile.sums = sums;
+
+    const int za = p.left.offset + (p.mats.a_zero.empty() ? 0 : integer_at(p.mats.a_zero, 0));
+    const int zb = p.zeros.empty() ? 0 : p.zeros.row<int>(item)[0];
+    const int32_t* const column_sums = right.sums_of(b_matrix) + n0;
+    const uint32_t both = (uint32_t)za * (uint32_t)zb * (uint32_t)p.a.size[3];
+    for (size_t n = 0; n < width; n++) {
+        init[n] = (int32_t)(both - (uint32_t)za * (uint32_t)column_sums[n]);
+        scale[n] = top_factor;
+        columns[n] = (ptrdiff_t)n;
+    }
+
+    Int8Store store = {};
+    store.width = width;
+    store.scale = scale, store.bias = bias;
+    store.low = -INFINITY, store.high = INFINITY, store.top_scale = 1.f;
+    store.affine = true, store.top_zero = top_zero_point;
+    store.c_row = (ptrdiff_t)right.n;
+    store.columns = columns;
+    const size_t used = std::min(width, right.n - n0), whole = used - used % kernels.lanes;
+    const Flat flat(top);
+    for (size_t m = first, count; m < last; m += count) {
+        count = std::min<size_t>(kernels.max_rows, last - m);
+        tile.a = p.left.k_groups + (a_first + m) * p.left.row_k_groups;
+        tiles[count - 1](tile);
+        for (size_t r = 0; zb != 0 && r < count; r++) {
+            const int32_t row = ((const int32_t*)p.left.sums.data)[a_first + m + r];
+            const uint32_t less = (uint32_t)zb * (uint32_t)row;
+            subtract_from_all(sums + r * width, (int)width, less);
+        }
+        store.rows = (int)count;
+        int8_t* const c = (int8_t*)top.data + flat(((size_t)item * rows + m) * right.n + n0);
+        const auto keep = [&](size_t from, size_t to, size_t run) {
+            if (from == to) return;
+            store.sums = sums + from, store.c = c + from;
+            store.used = to - from, store.run = run;
+            kernels.finish_s8(store);
+        };
+        keep(0, whole, kernels.lanes);
+        keep(whole, used, 1);
+    }
+}
+
 int MatMulIntegerCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                               const Option& opt) const {
+    // Longer sums of s8 results do not fit 32 bits.
+    if (gives_int8() && bottoms[0].w > INT32_MAX / (255 * 255))
+        return MatMulInteger::forward(bottoms, tops, opt);
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
     Product p(operands(bottoms));
     if (num_output > 0) p.b = Operand(Shape(num_output, b_rows()), 0, true);
@@ -363,8 +430,12 @@ int MatMulIntegerCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>&
     chunks = std::max<size_t>(1, std::min(chunks, rows));
     run_tasks((int64_t)(items * chunks * panels), threads, [&](int64_t task, int) {
         const size_t chunk = task / panels % chunks, first = partition_begin(rows, chunks, chunk);
-        run(p, (int)(task / panels / chunks), first, first + partition_length(rows, chunks, chunk),
-            task % panels, tops[0]);
+        const size_t last = first + partition_length(rows, chunks, chunk);
+        const int item = (int)(task / panels / chunks);
+        if (gives_int8())
+            run_int8(p, item, first, last, task % panels, tops[0]);
+        else
+            run(p, item, first, last, task % panels, tops[0]);
     });
     return kOk;
 }
