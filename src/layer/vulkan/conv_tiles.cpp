@@ -80,6 +80,10 @@ const std::vector<ConvTile>& conv_tiles(bool matrix) {
     return matrix ? matrices : tiled;
 }
 
+bool stores_at_once(const ConvTile& tile) {
+    return tile.k * tile.rows * (tile.columns / 4 + 1) <= 3072;
+}
+
 // Tiles of 96 rows are stored in three parts, of which common/matrix.glsl divides none.
 static bool can_divide(const ConvTile& tile) { return tile.rows != kWider.rows; }
 
