@@ -181,7 +181,7 @@ bool arrive(int thread) {
     memoryBarrierBuffer();
     barrier();
     if (thread == 0) {
-        is_last = atomicAdd(counters[0], 1u) == gl_NumWorkGroups.x - 1u;
+        is_last = atomicAdd(counters[0], 1u) == uint(outputs - 1) / 4u;
         if (is_last) counters[0] = 0;
     }
     barrier();
