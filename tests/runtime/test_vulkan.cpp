@@ -339,6 +339,26 @@ TEST_F(Vulkan, large_windows_on_matrix_units) {
     EXPECT_EQ(4, gpu.backend->count("conv_window")) << gpu.backend->shaders;
 }
 
+// Those with fewer multiplications, whose rows lie end to end: divided depths, groups, windows
+// without padding and of 2x3, a blob that is added.
+TEST_F(Vulkan, few_windows_on_matrix_units) {
+    if (!get_gpu_info().support_cooperative_matrix()) GTEST_SKIP() << "no matrix units";
+    const std::string text =
+        "7767517\n8 9\nInput in 0 1 in\n"
+        "Convolution c1 1 1 in a 0=128 1=3 3=3 4=1 5=1 6=3456 9=1\n"
+        "Convolution c2 1 1 a b 0=256 1=3 4=1 5=1 6=294912 9=1\n"
+        "Split split 1 2 b b1 b2\n"
+        "ConvolutionDepthWise c3 1 1 b1 c 0=256 1=3 4=1 5=1 6=294912 7=2\n"
+        "BinaryOp sum 2 1 c b2 d 0=0\n"
+        "Convolution c4 1 1 d e 0=192 1=3 5=1 6=442368 9=1\n"
+        "Convolution c5 1 1 e out 0=384 1=2 11=3 5=1 6=442368 9=2 -23310=1,0.1\n";
+    for (int size : {45, 46, 60}) {
+        const VulkanNet cpu(text, false), gpu(text, true, true);
+        EXPECT_LT(difference(gpu.run(size), cpu.run(size)), 5e-3);
+        EXPECT_EQ(4, gpu.backend->count("conv_window")) << gpu.backend->shaders;
+    }
+}
+
 TEST_F(Vulkan, constants_end_no_region) {
     const char* const text =
         "7767517\n8 10\nInput in 0 1 in\n"

@@ -24,9 +24,9 @@ enum class Form {
     kDirect,     // any layout
 };
 
-// Of conv_window.comp: multiplications from which on it is faster than conv_matrix.comp, on an
-// H200.
-const double kWindowMacs = 3e8;
+// Of conv_window.comp: multiplications from which on rectangles are faster than conv_matrix.comp,
+// on an H200, and rows end to end, on an H100.
+const double kWindowMacs = 3e8, kFewWindowMacs = 5e7;
 const int kWindowDepth = 64, kLargestWindow = 3;
 
 // Rows of 16 pixels and channels of a tile, and the subgroups that divide them.
@@ -34,6 +34,7 @@ struct WindowTile {
     uint32_t rows, columns, m, n;
 };
 const WindowTile kLargeWindows = {8, 64, 4, 2}, kSmallWindows = {4, 32, 4, 1};
+const WindowTile kFewWindows = {2, 32, 2, 2};
 
 // How conv_window.comp makes a convolution.
 struct WindowPlan {
@@ -415,7 +416,8 @@ private:
             if (axis->kernel > kLargestWindow || axis->stride != 1 || axis->dilation != 1)
                 return false;
         const double macs = 4. * words[9].bits * words[13].bits * layer_.num_output;
-        if (macs <= kWindowMacs) return false;
+        if (macs <= kWindowMacs)
+            return macs > kFewWindowMacs && plan_few_windows(device, push, words, plan);
         plan_large_windows(device, words, plan);
         return true;
     }
@@ -437,6 +439,23 @@ private:
             divide(kSmallWindows, 4);
     }
 
+    // Rows end to end, so that few pixels fill tiles; the weights of a row of taps at once, since
+    // groups wait for their loads rather than multiply.
+    bool plan_few_windows(const GpuDevice& device, const ConvPush& push, const Words& words,
+                          WindowPlan* plan) const {
+        const WindowAxis &w = push.g.x, &h = push.g.y;
+        if (words[9].bits != (uint32_t)(w.out * h.out)) return false;  // several items
+        const WindowTile& t = kFewWindows;
+        // The padding before a row is that behind the last one.
+        const uint32_t pitch = (uint32_t)(w.out + w.kernel - 1 - std::min(w.before, w.after));
+        const uint32_t taps = (uint32_t)(w.kernel > 1 ? w.kernel : h.kernel), pixels = 16 * t.rows;
+        const uint32_t x = ((uint32_t)h.out * pitch + pixels - 1) / pixels;
+        const uint32_t y = (uint32_t)layer_.num_output / t.columns;
+        const uint32_t rows = pixels + (h.kernel - 1) * pitch + w.kernel - 1 + 2 * taps * t.columns;
+        const uint32_t bytes = rows * (kWindowDepth * 2 + 16) + 16;
+        *plan = {t, pitch, taps, x, y, window_splits(device, x * y, window_chunks())};
+        return bytes <= device.limits().maxComputeSharedMemorySize;
+    }
     uint32_t window_chunks() const { return (uint32_t)(num_input_ / layer_.group / kWindowDepth); }
 
     void record_windows(Recorder& r, const ConvPush& push, Words words, const WindowPlan& plan,
