@@ -8,8 +8,8 @@
 #include <iterator>
 #include <map>
 #include <regex>
-#include <stdexcept>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -339,6 +339,26 @@ TEST_F(Vulkan, large_windows_on_matrix_units) {
     EXPECT_EQ(4, gpu.backend->count("conv_window")) << gpu.backend->shaders;
 }
 
+// Those with fewer multiplications, whose rows lie end to end: divided depths, groups, windows
+// without padding and of 2x3, a blob that is added.
+TEST_F(Vulkan, few_windows_on_matrix_units) {
+    if (!get_gpu_info().support_cooperative_matrix()) GTEST_SKIP() << "no matrix units";
+    const std::string text =
+        "7767517\n8 9\nInput in 0 1 in\n"
+        "Convolution c1 1 1 in a 0=128 1=3 3=3 4=1 5=1 6=3456 9=1\n"
+        "Convolution c2 1 1 a b 0=256 1=3 4=1 5=1 6=294912 9=1\n"
+        "Split split 1 2 b b1 b2\n"
+        "ConvolutionDepthWise c3 1 1 b1 c 0=256 1=3 4=1 5=1 6=294912 7=2\n"
+        "BinaryOp sum 2 1 c b2 d 0=0\n"
+        "Convolution c4 1 1 d e 0=192 1=3 5=1 6=442368 9=1\n"
+        "Convolution c5 1 1 e out 0=384 1=2 11=3 5=1 6=442368 9=2 -23310=1,0.1\n";
+    for (int size : {45, 46, 60}) {
+        const VulkanNet cpu(text, false), gpu(text, true, true);
+        EXPECT_LT(difference(gpu.run(size), cpu.run(size)), 5e-3);
+        EXPECT_EQ(4, gpu.backend->count("conv_window")) << gpu.backend->shaders;
+    }
+}
+
 TEST_F(Vulkan, constants_end_no_region) {
     const char* const text =
         "7767517\n8 10\nInput in 0 1 in\n"
@@ -376,6 +396,64 @@ TEST_F(Vulkan, the_last_layer_stores_what_the_host_reads) {
         "Pooling mean 1 1 a m 0=1 4=1\n"
         "Softmax softmax 1 1 m out\n",
         15, {{"softmax", 1}, {"download", 0}});
+}
+
+// A depthwise convolution adds up its pixels, of which the inner product takes the average; inputs
+// in groups of 8, of 4, and others.
+TEST_F(Vulkan, inner_products_take_averages) {
+    for (int channels : {24, 20, 21}) {
+        char layers[400];
+        snprintf(layers, sizeof(layers),
+                 "6 6\nInput in 0 1 in\n"
+                 "Convolution conv 1 1 in a 0=%d 1=3 5=1 6=%d 9=1\n"
+                 "ConvolutionDepthWise deep 1 1 a b 0=%d 1=3 4=1 5=1 6=%d 7=%d 9=1\n"
+                 "Pooling mean 1 1 b c 0=1 4=1\n"
+                 "Reshape flat 1 1 c d 0=-1\n"
+                 "InnerProduct classes 1 1 d out 0=10 1=1 2=%d\n",
+                 channels, 27 * channels, channels, 9 * channels, channels, 10 * channels);
+        check_fused(layers, 19, {{"pool_global", 0}, {"pool_parts", 0}, {"innerproduct", 1}});
+    }
+}
+
+// The group of an inner product that comes last makes the softmax behind it; more outputs than
+// threads, what is not the last layer, and what is too long. The host reads what it stores.
+TEST_F(Vulkan, inner_products_make_softmax) {
+    const auto layers = [](int outputs, const std::string& behind, int count) {
+        return std::to_string(count) + " " + std::to_string(count) +
+               "\nInput in 0 1 in\n"
+               "Convolution conv 1 1 in a 0=13 1=5 3=3 5=1 6=975 9=1\n"
+               "InnerProduct classes 1 1 a b 0=" +
+               std::to_string(outputs) + " 1=1 2=" + std::to_string(325 * outputs) + "\n" + behind;
+    };
+    const std::string softmax = "Softmax softmax 1 1 b out\n";
+    check_fused(layers(10, softmax, 4).c_str(), 18, {{"softmax", 0}, {"download", 0}});
+    check_fused(layers(1000, softmax, 4).c_str(), 18, {{"softmax", 0}, {"download", 0}});
+    check_fused(layers(100, "", 3).c_str(), 18, {{"innerproduct", 1}, {"download", 0}});
+    check_fused(layers(2000, softmax, 4).c_str(), 18, {{"softmax", 1}});
+    const std::string more = "Softmax softmax 1 1 b c 0=0\nInnerProduct last 1 1 c out 0=9 2=900\n";
+    check_fused(layers(100, more, 5).c_str(), 18, {{"softmax", 0}, {"innerproduct", 2}});
+}
+
+// So do products on matrix units, with a blob that is added, and windows.
+TEST_F(Vulkan, inner_products_take_averages_on_matrix_units) {
+    if (!get_gpu_info().support_cooperative_matrix()) GTEST_SKIP() << "no matrix units";
+    const std::string before =
+        "7767517\n7 8\nInput in 0 1 in\n"
+        "Convolution c1 1 1 in a 0=64 1=3 4=1 5=1 6=1728 9=1\n"
+        "Split split 1 2 a a1 a2\n";
+    const std::string behind =
+        "BinaryOp sum 2 1 b a2 c 0=0\n"
+        "Pooling mean 1 1 c d 0=1 4=1\n"
+        "InnerProduct classes 1 1 d out 0=12 1=1 2=768\n";
+    for (const char* layer : {"1=1 6=4096", "1=3 4=1 6=36864"}) {
+        const std::string text =
+            before + "Convolution c2 1 1 a1 b 0=64 5=1 " + layer + "\n" + behind;
+        for (int size : {15, 91}) {
+            const VulkanNet cpu(text, false), gpu(text, true, true);
+            EXPECT_LT(difference(gpu.run(size), cpu.run(size)), 5e-3);
+            EXPECT_EQ(0, gpu.backend->count("pool_global")) << gpu.backend->shaders;
+        }
+    }
 }
 
 // A depthwise convolution adds up its pixels, a convolution multiplies by the factors itself;
@@ -427,12 +505,13 @@ TEST_F(Vulkan, patches_are_made_as_rows) {
                  "LayerNorm norm 1 1 e out 0=24\n")
                     .c_str(),
                 20, {{"copy", 1}, {"normalize", 1}});
-    check_fused("5 5\nInput in 0 1 in\n"
-                "Convolution conv 1 1 in a 0=22 1=4 3=4 5=1 6=1056\n"
-                "Reshape flat 1 1 a b 0=-1 1=22\n"
-                "Permute rows 1 1 b c 0=1\n"
-                "LayerNorm norm 1 1 c out 0=22\n",
-                20, {{"copy", 2}});
+    check_fused(
+        "5 5\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in a 0=22 1=4 3=4 5=1 6=1056\n"
+        "Reshape flat 1 1 a b 0=-1 1=22\n"
+        "Permute rows 1 1 b c 0=1\n"
+        "LayerNorm norm 1 1 c out 0=22\n",
+        20, {{"copy", 2}});
 }
 
 // Three items, each as the CPU makes it by itself, in f32 and f16; check: of the net that ran.
@@ -493,8 +572,8 @@ TEST_F(Vulkan, squeeze_excite_of_a_batch) {
     });
 }
 
-// A constant, of one item, beside those of a batch: rows as the class token of a vision transformer,
-// and channels.
+// A constant, of one item, beside those of a batch: rows as the class token of a vision
+// transformer, and channels.
 TEST_F(Vulkan, constants_joined_with_a_batch) {
     const std::string text =
         "7767517\n8 8\nInput in 0 1 in\n"
@@ -504,9 +583,7 @@ TEST_F(Vulkan, constants_joined_with_a_batch) {
         "Reshape reshape 1 1 b c 0=16 1=12\n"
         "Concat rows 2 1 token c d 0=0\n"
         "InnerProduct last 1 1 d out 0=10 1=1 2=160\n";
-    check_batch(text, 16, [](const VulkanNet& gpu) {
-        EXPECT_EQ(1, gpu.backend->regions);
-    });
+    check_batch(text, 16, [](const VulkanNet& gpu) { EXPECT_EQ(1, gpu.backend->regions); });
 }
 
 // So many weights that a dispatch makes the values between the two dense layers.
@@ -567,8 +644,8 @@ TEST_F(Vulkan, sums_and_activations_are_made_by_products) {
     }
 }
 
-// 36 tokens: scores that are products of matrices with a softmax between them, or queries that share
-// their keys, for the first item and the last one of a batch too.
+// 36 tokens: scores that are products of matrices with a softmax between them, or queries that
+// share their keys, for the first item and the last one of a batch too.
 TEST_F(Vulkan, attention_of_many_queries) {
     const std::string text = transformer("MultiHeadAttention heads 1 1 d e 0=32 1=2 2=1024\n");
     const VulkanNet cpu(text, false), gpu(text, true), half(text, true, true);

@@ -46,6 +46,9 @@ const SmallTile kSmall[] = {{{32, 32, 128, 2, 2, 2, 2}, 2, 0.6},
                             {{32, 32, 64, 2, 2, 2, 2}, 4, 0.45}};
 // us: for parts to be added up at all, and for each of them.
 const double kJoin = 1.8, kPart = 0.08;
+// Of conv_window.comp's small tiles: us of a chunk of the channels, on an H100.
+const double kWindowChunk = 1.1;
+const int kWindowResident = 2;  // groups that run on a processor at a time
 // Of s8, whose steps take more loads and rounding: each takes longer by this factor, and no more
 // than two groups of a processor gain by running at once; those behind begin anew (us). 784 x 128 x
 // 1152 takes 10.2 us in one part and 13.0 in 5, 196 x 512 x 1024 10.6 in one and 16.0 in 4, 196 x
@@ -78,6 +81,10 @@ const std::vector<ConvTile>& conv_tiles(bool matrix) {
         kSmall[0].tile, kSmall[1].tile, kLarge,  kLargest, kWide,
         kTall,          kShallow,       kSquare, kWider,   kWideRows};
     return matrix ? matrices : tiled;
+}
+
+bool stores_at_once(const ConvTile& tile) {
+    return tile.k * tile.rows * (tile.columns / 4 + 1) <= 3072;
 }
 
 // Tiles of 96 rows are stored in three parts, of which common/matrix.glsl divides none.
@@ -198,6 +205,19 @@ Words tile_constants(const ConvTile& t, const MatrixUnits& units, bool int8) {
             units.m,
             units.n,
             int8 ? units.int8_k : units.k};
+}
+
+uint32_t window_splits(const GpuDevice& device, uint32_t tiles, uint32_t chunks) {
+    const int known = (int)device.features().processors, processors = known ? known : kProcessors;
+    int best = 1;
+    double least = 0.;
+    for (int splits = 1; splits <= std::min((int)chunks, kMostSplits); splits++) {
+        const int rounds = ceil_div((int)tiles * splits, kWindowResident * processors);
+        const double cost = rounds * ceil_div((int)chunks, splits) * kWindowChunk +
+                            (splits > 1 ? kJoin + kPart * splits : 0.);
+        if (splits == 1 || cost < least) best = splits, least = cost;
+    }
+    return (uint32_t)best;
 }
 
 void add_split(Recorder& r, const ConvTiling& tiling, uint32_t tiles, const Binding& any,

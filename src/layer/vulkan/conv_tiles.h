@@ -40,6 +40,11 @@ ConvTiling choose_tiling(Recorder& r, Shader shader, bool matrix, const ConvProd
 // The specialisation constants of common/matrix.glsl, 5 and the following. int8: of twice the
 // depth, in as many bytes.
 Words tile_constants(const ConvTile& tile, const MatrixUnits& units, bool int8 = false);
+// Whether common/matrix.glsl stores a tile in one part.
+bool stores_at_once(const ConvTile& tile);
+// Among how many groups conv_window.comp divides `chunks` of 64 channels for each of its small
+// tiles.
+uint32_t window_splits(const GpuDevice& device, uint32_t tiles, uint32_t chunks);
 // Adds the bindings of common/split.glsl, for `tiles`; `any`: where there are none, one that is
 // constant or that the dispatch writes, as a shader that divides nothing may still write it.
 void add_split(Recorder& r, const ConvTiling& tiling, uint32_t tiles, const Binding& any,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "layer/vulkan/conv_tiles.h"
+#include "layer/vulkan/fusion.h"
 #include "layer/vulkan/vulkan_layer.h"
 #include "runtime/log_mute.h"
 
@@ -23,9 +24,9 @@ enum class Form {
     kDirect,     // any layout
 };
 
-// Of conv_window.comp: multiplications from which on it is faster than conv_matrix.comp, on an
-// H200.
-const double kWindowMacs = 3e8;
+// Of conv_window.comp: multiplications from which on rectangles are faster than conv_matrix.comp,
+// on an H200, and rows end to end, on an H100.
+const double kWindowMacs = 3e8, kFewWindowMacs = 5e7;
 const int kWindowDepth = 64, kLargestWindow = 3;
 
 // Rows of 16 pixels and channels of a tile, and the subgroups that divide them.
@@ -33,6 +34,14 @@ struct WindowTile {
     uint32_t rows, columns, m, n;
 };
 const WindowTile kLargeWindows = {8, 64, 4, 2}, kSmallWindows = {4, 32, 4, 1};
+const WindowTile kFewWindows = {2, 32, 2, 2};
+
+// How conv_window.comp makes a convolution.
+struct WindowPlan {
+    WindowTile tile;
+    uint32_t row_pitch, taps;  // kRowPitch and kTapsOfStep
+    uint32_t x, y, splits;     // groups
+};
 
 // Input channels up to which windows of planar blobs are read as they lie.
 const int kMostPlanar = 4;
@@ -146,7 +155,9 @@ public:
 
     bool fuses(StepFusion fusion, const Shapes& in, const Shapes& out) const override {
         if (in[0].dims != 3 || out[0].dims != 3 || int8_) return false;
-        if (fusion == StepFusion::kSums) return form_ == Form::kDepthwise;
+        if (fusion == StepFusion::kSums)
+            return form_ == Form::kDepthwise ||
+                   (form_ == Form::kMatrix && !planar_ && layer_.group == 1 && in[0].n == 1);
         const bool product = form_ == Form::kMatrix || (form_ == Form::kTiled && in[0].n == 1);
         ConvGeometry g;
         return fusion == StepFusion::kGated && product && layer_.group == 1 &&
@@ -209,8 +220,9 @@ private:
             return kOk;
         }
         words[13] = push.steps * (int)words[3].bits;
-        if (!fused.gate && !int8_ && fits_windows(r, push, words)) {
-            record_windows(r, push, words, bindings);
+        WindowPlan windows;
+        if (!fused.gate && !int8_ && plan_windows(r.device(), push, words, &windows)) {
+            record_windows(r, push, words, windows, bindings, fused.sums);
             return kOk;
         }
         if (reads_upload(0, shapes) && in[0].layout == Layout::kPlanar) {
@@ -218,7 +230,9 @@ private:
                           bindings);  // a window of one pixel is one of rows and columns, too
             return kOk;
         }
-        record_product(r, words, constants, bindings, fused.gate, is_flat(push.g), bits);
+        const bool summed =
+            record_product(r, words, constants, bindings, fused, is_flat(push.g), bits);
+        if (fused.sums && !summed) *fused.sums = record_channel_sums(r, out);
         return kOk;
     }
 
@@ -336,8 +350,21 @@ private:
                    sums->parts, items);
     }
 
-    void record_product(Recorder& r, Words words, Words constants, std::vector<Binding> bindings,
-                        const Value* gate, bool flat, int bits) const {
+    // Binding 8 of common/pixel_sums.glsl. parts: of the pixels of the only item.
+    void add_sums(Recorder& r, uint32_t parts, const Words& words, ChannelSums* sums,
+                  std::vector<Binding>* bindings) const {
+        bindings->resize(8, weight_);
+        if (sums) {
+            sums->parts = parts, sums->pixels = words[9].bits, sums->items = 1;
+            sums->block = r.make_block((size_t)parts * round4(layer_.num_output) * sizeof(float));
+        }
+        bindings->push_back(sums ? r.write_block(sums->block) : weight_);
+    }
+
+    // Whether it adds up the pixels, as `fused` says.
+    bool record_product(Recorder& r, Words words, Words constants, std::vector<Binding> bindings,
+                        const Fused& fused, bool flat, int bits) const {
+        const Value* const gate = fused.gate;
         const bool matrix = form_ == Form::kMatrix;
         const GpuFeatures& features = r.device().features();
         const int pixels = (int)words[9].bits, steps = (int)words[13].bits;
@@ -354,6 +381,8 @@ private:
         words.back() = tiling.splits;
         add_split(r, tiling, x * y * (uint32_t)layer_.group, weight_, &bindings);
         bindings.push_back(gate ? r.read(*gate) : weight_);
+        ChannelSums* const sums = stores_at_once(t) ? fused.sums : nullptr;
+        if (matrix && !as_bytes_) add_sums(r, x, words, sums, &bindings);
         if (matrix) {
             // Groups of 8 channels wherever a group of inputs begins.
             const bool wide =
@@ -366,56 +395,85 @@ private:
         }
         constants.push_back(!gate ? 0 : gate->shape.n == 1 ? 1 : 2);
         constants.resize(17, 0);
-        constants.insert(constants.end(), {flat, false, tiling.splits > 1});
+        constants.insert(constants.end(), {flat, sums != nullptr, tiling.splits > 1});
         add_int8(bits, &constants);
         r.dispatch(shader, constants, bindings, words, x, y,
                    (uint32_t)(layer_.group * tiling.splits));
+        return sums != nullptr;
     }
 
-    // Whether conv_window.comp makes it.
-    bool fits_windows(Recorder& r, const ConvPush& push, const Words& words) const {
-        const MatrixUnits& units = r.device().features().matrix;
-        const bool whole = push.g.num_input % kWindowDepth == 0 &&
-                           layer_.num_output % (int)kSmallWindows.columns == 0 &&
-                           words[4].bits % 2 == 0 && words[5].bits % 2 == 0;
-        const bool fits = form_ == Form::kMatrix && units.m == 16 && units.n == 16 &&
-                          units.k == 16 && layer_.group == 1 && whole;
-        const double macs = 4. * words[9].bits * words[13].bits * layer_.num_output;
-        if (!fits || macs <= kWindowMacs || is_pointwise(push.g)) return false;
+    // False: conv_window.comp does not make it.
+    bool plan_windows(const GpuDevice& device, const ConvPush& push, const Words& words,
+                      WindowPlan* plan) const {
+        const MatrixUnits& units = device.features().matrix;
+        const bool whole = num_input_ / layer_.group % kWindowDepth == 0 &&
+                           outputs() % (int)kSmallWindows.columns == 0 && words[4].bits % 2 == 0 &&
+                           words[5].bits % 2 == 0;
+        if (form_ != Form::kMatrix || !whole || units.m != 16 || units.n != 16 || units.k != 16)
+            return false;
+        if (is_pointwise(push.g) || !is_flat(push.g)) return false;
         for (const WindowAxis* axis : {&push.g.x, &push.g.y})
             if (axis->kernel > kLargestWindow || axis->stride != 1 || axis->dilation != 1)
                 return false;
-        return is_flat(push.g);
+        const double macs = 4. * words[9].bits * words[13].bits * layer_.num_output;
+        if (macs <= kWindowMacs)
+            return macs > kFewWindowMacs && plan_few_windows(device, push, words, plan);
+        plan_large_windows(device, words, plan);
+        return true;
     }
 
-    void record_windows(Recorder& r, const ConvPush& push, Words words,
-                        std::vector<Binding> bindings) const {
-        const uint32_t processors = std::max(r.device().features().processors, 16u);
-        const uint32_t chunks = (uint32_t)(push.g.num_input / kWindowDepth);
+    // Rectangles of pixels, whose depth is divided where they leave processors idle.
+    void plan_large_windows(const GpuDevice& device, const Words& words, WindowPlan* plan) const {
+        const uint32_t processors = std::max(device.features().processors, 16u);
+        const uint32_t chunks = window_chunks(), across = (words[6].bits + 15) / 16;
         const uint32_t items = words[9].bits / (words[6].bits * words[7].bits);
-        WindowTile t = kLargeWindows;
-        uint32_t x = 0, y = 0, splits = 1;
-        const auto divide = [&](const WindowTile& tile, uint32_t groups) {
-            t = tile;
-            x = (words[6].bits + 15) / 16 * ((words[7].bits + t.rows - 1) / t.rows) * items;
-            y = (uint32_t)layer_.num_output / t.columns;
+        const auto divide = [&](const WindowTile& t, uint32_t groups) {
+            const uint32_t x = across * ((words[7].bits + t.rows - 1) / t.rows) * items;
+            const uint32_t y = (uint32_t)layer_.num_output / t.columns;
             const uint32_t most = std::min(chunks, (uint32_t)kMostSplits);
-            splits = std::max(1u, std::min(most, groups * processors / (x * y)));
+            *plan = {t, 0, 1, x, y, std::max(1u, std::min(most, groups * processors / (x * y)))};
         };
         divide(kLargeWindows, 2);
         // Where groups would have one chunk of the channels each, smaller tiles.
-        if (layer_.num_output % (int)kLargeWindows.columns || (splits > 1 && splits == chunks))
+        if (outputs() % (int)kLargeWindows.columns || (plan->splits > 1 && plan->splits == chunks))
             divide(kSmallWindows, 4);
-        words.back() = (int)splits;
+    }
+
+    // Rows end to end, so that few pixels fill tiles; the weights of a row of taps at once, since
+    // groups wait for their loads rather than multiply.
+    bool plan_few_windows(const GpuDevice& device, const ConvPush& push, const Words& words,
+                          WindowPlan* plan) const {
+        const WindowAxis &w = push.g.x, &h = push.g.y;
+        if (words[9].bits != (uint32_t)(w.out * h.out)) return false;  // several items
+        const WindowTile& t = kFewWindows;
+        // The padding before a row is that behind the last one.
+        const uint32_t pitch = (uint32_t)(w.out + w.kernel - 1 - std::min(w.before, w.after));
+        const uint32_t taps = (uint32_t)(w.kernel > 1 ? w.kernel : h.kernel), pixels = 16 * t.rows;
+        const uint32_t x = ((uint32_t)h.out * pitch + pixels - 1) / pixels;
+        const uint32_t y = (uint32_t)layer_.num_output / t.columns;
+        const uint32_t rows = pixels + (h.kernel - 1) * pitch + w.kernel - 1 + 2 * taps * t.columns;
+        const uint32_t bytes = rows * (kWindowDepth * 2 + 16) + 16;
+        *plan = {t, pitch, taps, x, y, window_splits(device, x * y, window_chunks())};
+        return bytes <= device.limits().maxComputeSharedMemorySize;
+    }
+    uint32_t window_chunks() const { return (uint32_t)(num_input_ / layer_.group / kWindowDepth); }
+
+    void record_windows(Recorder& r, const ConvPush& push, Words words, const WindowPlan& plan,
+                        std::vector<Binding> bindings, ChannelSums* sums) const {
+        const WindowTile& t = plan.tile;
+        words.back() = (int)plan.splits;
         Words constants = {f_.type, layer_.bias_term, layer_.add_input, false};
         const MatrixUnits& units = r.device().features().matrix;
         for (uint32_t word : {t.m * t.n * units.subgroup, t.rows, t.columns, t.m, t.n})
             constants.push_back(word);
         constants.push_back(push.g.x.kernel), constants.push_back(push.g.y.kernel);
-        constants.push_back(splits > 1);
+        constants.push_back(plan.splits > 1);
+        constants.push_back(plan.row_pitch), constants.push_back(plan.taps);
         const ConvTile tile = {(int)t.rows * 16, (int)t.columns, kWindowDepth, 1, 1, 1, 1};
-        add_split(r, {tile, (int)splits}, x * y, weight_, &bindings);
-        r.dispatch(Shader::conv_window, constants, bindings, words, x, y, splits);
+        add_split(r, {tile, (int)plan.splits}, plan.x * plan.y, weight_, &bindings);
+        add_sums(r, plan.x, words, sums, &bindings);
+        constants.resize(18, 0), constants.push_back(sums != nullptr);
+        r.dispatch(Shader::conv_window, constants, bindings, words, plan.x, plan.y, plan.splits);
     }
 
     // [group][tap][input vec4][4][output vec4s]

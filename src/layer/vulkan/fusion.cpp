@@ -8,6 +8,7 @@
 #include "layer/elementwise/eltwise.h"
 #include "layer/elementwise/tensorbinary.h"
 #include "layer/nn/pooling.h"
+#include "layer/norm/softmax.h"
 #include "layer/sequence/rotaryembed.h"
 #include "layer/tensor/concat.h"
 #include "layer/tensor/permute.h"
@@ -35,6 +36,12 @@ bool is_sum(const Layer* layer) {
     return s && s->op_type == Eltwise::SUM && s->coeffs.empty();
 }
 
+// Along w, of which there is one row.
+bool is_of_row(const Softmax& softmax, const Shape& shape) {
+    const int axis = softmax.axis < 0 ? softmax.axis + shape.dims : softmax.axis;
+    return shape.total() == (size_t)shape.w && axis == shape.dims - 1;
+}
+
 bool is_product(const Layer* layer) {
     if (const BinaryOp* s = as<BinaryOp>(layer)) return s->op_type == BinaryOp::MUL;
     const TensorBinary* s = as<TensorBinary>(layer);
@@ -54,6 +61,7 @@ Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& fo
       blocks_(region.steps.size(), -1),
       repeated_(3 * region.steps.size(), -1),
       normed_(region.steps.size(), -1),
+      pooled_(region.steps.size(), -1),
       rotaries_(2 * region.steps.size(), -1) {
     for (size_t i = 0; i < region.steps.size(); i++) {
         for (int output : region.steps[i].outputs) makers_[output] = (int)i;
@@ -71,6 +79,7 @@ Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& fo
         for (size_t input : {1, 2}) add_repeated((int)i, input);
         for (int input : {0, 1}) add_rotary((int)i, input);
         add_rows((int)i);
+        add_pooled((int)i);
     }
     for (size_t i = 0; i < region.steps.size(); i++) add_epilogue((int)i);
     for (size_t i = 0; i < region.steps.size(); i++) add_pair((int)i);
@@ -78,7 +87,8 @@ Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& fo
 
 const SqueezeExcite* Fusions::block_of(int step) const {
     const bool other = roles_[step] == StepFusion::kShuffle ||
-                       roles_[step] == StepFusion::kEpilogue || roles_[step] == StepFusion::kRows;
+                       roles_[step] == StepFusion::kEpilogue || roles_[step] == StepFusion::kRows ||
+                       roles_[step] == StepFusion::kSums;
     return blocks_[step] < 0 || other ? nullptr : &found_[blocks_[step]];
 }
 
@@ -134,6 +144,10 @@ bool Fusions::extend(int step, int behind, Epilogue* epilogue) const {
         const bool same = shapes({other}) == shapes({made}) && layouts_[other] == Layout::kPlanar;
         if (!same || makers_[other] >= step) return false;
         (sum ? epilogue->added : epilogue->factor) = other;
+    } else if (const Softmax* softmax = as<Softmax>(next.layer)) {
+        if (!fits(step, StepFusion::kSoftmax) || !is_of_row(*softmax, region_.values[made].shape))
+            return false;
+        epilogue->softmax = true;
     } else {
         if (next.inputs.size() != 1 || activated) return false;
         epilogue->f = next.layer->as_activation();
@@ -152,7 +166,7 @@ void Fusions::add_epilogue(int step) {
     epilogue.made = product.outputs[0];
     if (layouts_[epilogue.made] != Layout::kPlanar) return;
     std::vector<int> taken;
-    while (epilogue.factor < 0 && readers_[epilogue.made].size() == 1 &&
+    while (epilogue.factor < 0 && !epilogue.softmax && readers_[epilogue.made].size() == 1 &&
            !region_.values[epilogue.made].is_downloaded) {
         const int behind = readers_[epilogue.made][0];
         if (!extend(step, behind, &epilogue)) break;
@@ -350,6 +364,24 @@ int Fusions::only_reader(int* value, std::vector<int>* views) const {
         *value = s.outputs[0];
     }
     return -1;
+}
+
+// An average of all pixels and the inner product behind it.
+void Fusions::add_pooled(int step) {
+    const RegionStep& pool = region_.steps[step];
+    const Pooling* pooling = as<Pooling>(pool.layer);
+    if (!pooling || !pooling->global_pooling || pooling->is_max() ||
+        roles_[step] != StepFusion::kNone)
+        return;
+    const int x = source(pool.inputs[0]), maker = makers_[x];
+    std::vector<int> views;
+    int value = pool.outputs[0];
+    const int product = only_reader(&value, &views);
+    if (!fits(product, StepFusion::kPooled) || !fits(maker, StepFusion::kSums)) return;
+    for (int skipped : views) set_role(skipped, StepFusion::kSkipped, 0);
+    set_role(step, StepFusion::kSkipped, 0);
+    set_role(maker, StepFusion::kSums, 0);
+    pooled_[product] = x;
 }
 
 bool Fusions::find_dense(int step, Dense* dense) const {

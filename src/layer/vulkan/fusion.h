@@ -32,7 +32,8 @@ struct ShuffledChannels {
 struct Epilogue {
     int made, added = -1, factor = -1;  // values; -1: none
     Activation f;
-    int pair = -1;  // step: a product whose f() is the factor instead; -1: none
+    bool softmax = false;  // of all that
+    int pair = -1;         // step: a product whose f() is the factor instead; -1: none
 };
 
 // A blob that products normalise themselves.
@@ -58,11 +59,12 @@ public:
     }
     // The RotaryEmbed of a step's first or second input that it makes itself; -1: none.
     int rotary_of(int step, int input) const { return rotaries_[2 * step + input]; }
+    // The blob whose pixels a step averages by sums that its producer makes, instead of its input;
+    // -1: none.
+    int pooled_of(int step) const { return pooled_[step]; }
     StepFusion role_of(int step) const { return roles_[step]; }
     // The blob of whose pixels a step makes rows (StepFusion::kRows); -1: it does something else.
-    int pixels_of(int step) const {
-        return roles_[step] == StepFusion::kRows ? blocks_[step] : -1;
-    }
+    int pixels_of(int step) const { return roles_[step] == StepFusion::kRows ? blocks_[step] : -1; }
 
 private:
     bool find(int pool, SqueezeExcite* block, std::vector<int>* views) const;
@@ -72,6 +74,7 @@ private:
     void add(const SqueezeExcite& block, const std::vector<int>& views);
     void add_shuffle(int step);
     void add_epilogue(int step);
+    void add_pooled(int step);
     void add_norm(int step);
     void add_repeated(int step, size_t input);
     void add_rotary(int step, int input);
@@ -97,6 +100,7 @@ private:
     std::vector<NormedInput> norms_;
     std::vector<int> repeated_;  // values, by step and its first three inputs; -1: as they are
     std::vector<int> normed_;    // by step, one of norms_; -1: none
+    std::vector<int> pooled_;    // values, by step; -1: none
     std::vector<int> rotaries_;  // steps, by step and its first two inputs
 };
 

@@ -18,6 +18,7 @@ public:
 
     int load(VulkanContext& context) {
         std::vector<float> from;
+        fits_softmax_ = !int8_ && MatrixProduct::fits_softmax(context.device, layer_.num_output);
         QUOLL_RETURN_IF_ERROR(load_values(&from));
         const size_t inputs = (size_t)layer_.num_input(), width = round4((uint32_t)inputs);
         std::vector<float> rows(width * layer_.num_output, 0.f);
@@ -38,7 +39,11 @@ public:
                in[0].total() / (size_t)layer_.num_input() * layer_.num_output == out[0].total();
     }
 
-    bool fuses(StepFusion fusion, const Shapes&, const Shapes&) const override {
+    bool fuses(StepFusion fusion, const Shapes& in, const Shapes&) const override {
+        const size_t rows = in[0].total() / (size_t)layer_.num_input();
+        if (fusion == StepFusion::kHost || fusion == StepFusion::kPooled)
+            return !int8_ && rows == 1;
+        if (fusion == StepFusion::kSoftmax) return fits_softmax_ && rows == 1;
         return fusion == StepFusion::kEpilogue && f_.type == kActivationNone && !int8_;
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
@@ -47,7 +52,7 @@ public:
     int record_fused(Recorder& r, const Values& in, const Values& out,
                      const Fused& fused) const override {
         const uint32_t rows = (uint32_t)(in[0].shape.total() / (size_t)layer_.num_input());
-        MatrixProduct product = product_of(r, in[0], out[0], (int)rows);
+        MatrixProduct product = product_of(r, in[0], out[0], (int)rows, fused);
         product.add_epilogue(r, fused);
         if (int8_) {
             const bool words = are_words(in[0]);
@@ -62,7 +67,7 @@ public:
             product.record_vectors(r);
             return kOk;
         }
-        if (product.fits_units(r))
+        if (product.fits_units(r) && !fused.pooled)
             product.record(r);
         else
             product.record_vectors(r);
@@ -111,12 +116,16 @@ private:
         }
         return factors;
     }
-    MatrixProduct product_of(Recorder& r, const Value& in, const Value& out, int rows) const {
+    MatrixProduct product_of(Recorder& r, const Value& in, const Value& out, int rows,
+                             const Fused& fused) const {
+        const ChannelSums* const pooled = fused.pooled;
         const uint32_t inputs = (uint32_t)layer_.num_input(), outputs = (uint32_t)layer_.num_output;
         MatrixProduct product;
         product.rows = rows, product.columns = (int)outputs, product.depth = (int)inputs;
-        product.a = r.read(in), product.b = weight_, product.y = r.write(out);
-        product.a_steps = {in.first, inputs, 1, 0, 0};
+        product.a = pooled ? weight_ : r.read(in), product.b = weight_,
+        product.y = fused.host ? *fused.host : r.write(out);
+        product.pooled = pooled;
+        product.a_steps = {pooled ? 0 : in.first, inputs, 1, 0, 0};
         product.b_steps = {0, 1, round4(inputs), 0, 0};
         product.y_steps = {out.first, outputs, 1, 0, 0};
         product.bias = bias_, product.has_bias = layer_.bias_term;
@@ -127,6 +136,7 @@ private:
     const InnerProduct& layer_;
     const Activation f_;
     const bool int8_;
+    bool fits_softmax_ = false;
     Binding weight_, bias_;
 };
 

@@ -51,10 +51,16 @@ int record_rounded(Recorder& r, const Value& from, int rows, int columns, bool t
 
 void MatrixProduct::add_epilogue(const Recorder& r, const Fused& fused) {
     if (fused.f.type != kActivationNone) f = fused.f;
+    makes_floats = fused.host_floats, softmax = fused.softmax;
     if (!fused.added) return;
     has_addend = true, beta = 1.f;
     addend = r.read(*fused.added), addend_steps = y_steps;
     addend_steps.first = fused.added->first;
+}
+
+bool MatrixProduct::fits_softmax(const GpuDevice& device, int columns) {
+    return columns <= (int)kMostThreads * 4 &&
+           device.limits().maxComputeWorkGroupInvocations >= kMostThreads;
 }
 
 bool MatrixProduct::fits_units(const Recorder& r) const {
@@ -73,13 +79,19 @@ bool MatrixProduct::fits_vectors() const {
 void MatrixProduct::record_vectors(Recorder& r) const {
     const uint32_t groups = ((uint32_t)columns + 3) / 4;
     const bool wide = depth % 8 == 0 && a_steps.first % 8 == 0;
-    const uint32_t threads = threads_of(r.device(), depth, groups * (uint32_t)rows);
+    const uint32_t threads =
+        softmax ? kMostThreads : threads_of(r.device(), depth, groups * (uint32_t)rows);
     Words constants = {f.type, has_bias, depth % 4 == 0, wide, threads, has_addend};
-    if (int8) constants.push_back(int8);
+    constants.push_back(int8), constants.push_back(pooled != nullptr);
+    constants.push_back(softmax), constants.push_back(makes_floats);
+    const size_t bytes = (size_t)columns * sizeof(float);
     r.dispatch(Shader::innerproduct, constants,
-               {a, b, has_bias ? bias : b, y, has_addend ? addend : b},
+               {a, b, has_bias ? bias : b, y, has_addend ? addend : b,
+                pooled ? r.read_block(pooled->block) : b,
+                softmax ? r.write_block(r.make_block(bytes)) : b, softmax ? r.counters(1) : b},
                {depth, columns, a_steps.first, y_steps.first, f.a, f.b, addend_steps.first,
-                addend_steps.row, addend_steps.column, alpha, beta},
+                addend_steps.row, addend_steps.column, alpha, beta, pooled ? pooled->parts : 0,
+                1.f / (float)(pooled ? pooled->pixels : 1)},
                groups, (uint32_t)rows);
 }
 

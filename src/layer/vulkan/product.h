@@ -30,7 +30,11 @@ struct MatrixProduct {
     Binding bias;  // of each column, in f32
     bool has_bias = false;
     Activation f;
-    int int8 = 0;  // of innerproduct.comp, for record_vectors() alone
+    // For record_vectors() alone: A is the average of pixels; y is f32; it is the softmax of its
+    // only row; int8 of innerproduct.comp.
+    const ChannelSums* pooled = nullptr;
+    bool makes_floats = false, softmax = false;
+    int int8 = 0;
 
     // What is made of y besides. y and its steps are set, and C is none where a blob is added.
     void add_epilogue(const Recorder& r, const Fused& fused);
@@ -40,6 +44,8 @@ struct MatrixProduct {
     // Rows with rows of B, as innerproduct.comp has them: A and y without gaps, B's rows along the
     // depth, filled up to whole vec4s; one matrix.
     void record_vectors(Recorder& r) const;
+    // Of one row: whether record_vectors() makes the softmax.
+    static bool fits_softmax(const GpuDevice& device, int columns);
     // Devices have at least 65535 groups along each axis.
     static bool fits(int64_t rows, int64_t matrices) {
         return rows <= 65535 * 32 && matrices <= 65535;

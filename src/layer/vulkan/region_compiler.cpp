@@ -299,13 +299,15 @@ int RegionCompiler::record_shuffle(int index) {
 // Whether the host alone takes what a step makes, of few values, in a type that the step stores.
 bool RegionCompiler::stores_for_host(int index) const {
     const RegionStep& step = region_.steps[index];
-    const int value = step.outputs[0];
+    const int value = outputs_of(index)[0];
     const RegionValue& v = region_.values[value];
     const bool stored =
         v.shape.dtype == DType::f32 || v.shape.dtype == dtype_of(recorder_.storage());
     if (!v.is_downloaded || !stored || v.shape.total() > kMostForHost || again_) return false;
     if (step.outputs.size() != 1 || layouts_[value] != Layout::kPlanar) return false;
-    if (fusions_->role_of(index) != StepFusion::kNone || places_[value].value >= 0) return false;
+    const StepFusion role = fusions_->role_of(index);
+    if (role != StepFusion::kNone && role != StepFusion::kEpilogue) return false;
+    if (places_[value].value >= 0) return false;
     for (const RegionStep& reader : region_.steps)
         for (int input : reader.inputs)
             if (input == value) return false;
@@ -314,10 +316,10 @@ bool RegionCompiler::stores_for_host(int index) const {
 }
 
 int RegionCompiler::record_for_host(int index, const Values& in) {
-    const int output = region_.steps[index].outputs[0];
+    const int output = outputs_of(index)[0];
     const Shape& shape = region_.values[output].shape;
     const Binding to = recorder_.download_binding(shape, shape.dtype);
-    Fused fused;
+    Fused fused = fused_of(index);
     fused.host = &to;
     fused.host_floats = shape.dtype == DType::f32 && recorder_.storage() != Storage::f32;
     downloads_[output] = to.offset;
@@ -326,18 +328,26 @@ int RegionCompiler::record_for_host(int index, const Values& in) {
     return forms_[index]->record_fused(recorder_, in, {out}, fused);
 }
 
-int RegionCompiler::record_fused(int index, const Values& in, const Values& out) {
+// What others make of it included.
+std::vector<int> RegionCompiler::outputs_of(int index) const {
+    if (fusions_->role_of(index) == StepFusion::kEpilogue) return {fusions_->epilogue(index).made};
+    return region_.steps[index].outputs;
+}
+
+Fused RegionCompiler::fused_of(int index) {
     const SqueezeExcite* block = fusions_->block_of(index);
     Fused fused;
-    if (fusions_->role_of(index) == StepFusion::kSums) fused.sums = &sums_[block->x];
+    if (fusions_->role_of(index) == StepFusion::kSums)
+        fused.sums = &sums_[region_.steps[index].outputs[0]];
     if (fusions_->role_of(index) == StepFusion::kGated) fused.gate = &values_[block->gate];
     if (fusions_->role_of(index) == StepFusion::kEpilogue) {
         const Epilogue& epilogue = fusions_->epilogue(index);
         if (epilogue.added >= 0) fused.added = &values_[epilogue.added];
         if (epilogue.factor >= 0) fused.factor = &values_[epilogue.factor];
         if (epilogue.pair >= 0) fused.pair = forms_[epilogue.pair];
-        fused.f = epilogue.f;
+        fused.f = epilogue.f, fused.softmax = epilogue.softmax;
     }
+    if (fusions_->pooled_of(index) >= 0) fused.pooled = &sums_.at(fusions_->pooled_of(index));
     if (const NormedInput* normed = fusions_->normed(index)) fused.norm = &normed->norm;
     for (int i : {0, 1}) {
         const int rotary = fusions_->rotary_of(index, i);
@@ -345,7 +355,7 @@ int RegionCompiler::record_fused(int index, const Values& in, const Values& out)
         const RegionStep& step = region_.steps[rotary];
         fused.rotaries[i] = {step.layer, values_[step.inputs[1]], values_[step.inputs[2]]};
     }
-    return forms_[index]->record_fused(recorder_, in, out, fused);
+    return fused;
 }
 
 int RegionCompiler::record_step(int index) {
@@ -370,11 +380,11 @@ int RegionCompiler::record_step(int index) {
         // What its own dispatch is to multiply.
         const bool gated = role == StepFusion::kGated && i == 0;
         const int value = gated ? fusions_->block_of(index)->x : fusions_->taken(index, i);
-        in.push_back(in_layout(value, step_layouts_[index][i]));
+        const bool pooled = fusions_->pooled_of(index) >= 0;
+        in.push_back(pooled ? values_[value] : in_layout(value, step_layouts_[index][i]));
     }
     if (stores_for_host(index)) return record_for_host(index, in);
-    std::vector<int> outputs = step.outputs;
-    if (role == StepFusion::kEpilogue) outputs[0] = fusions_->epilogue(index).made;
+    const std::vector<int> outputs = outputs_of(index);
     size_t aliases = 0;
     for (size_t i = 0; i < outputs.size(); i++) {
         Value& value = values_[outputs[i]];
@@ -390,7 +400,8 @@ int RegionCompiler::record_step(int index) {
     }
     // Those of the outputs do not come again.
     if (!again_) parts_.back().first_block = recorder_.program().block_count();
-    if (aliases < out.size()) QUOLL_RETURN_IF_ERROR(record_fused(index, in, out));
+    if (aliases < out.size())
+        QUOLL_RETURN_IF_ERROR(forms_[index]->record_fused(recorder_, in, out, fused_of(index)));
     for (int output : outputs) download(output);
     return kOk;
 }

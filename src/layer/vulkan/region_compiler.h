@@ -50,7 +50,8 @@ private:
     int record_step(int index);
     bool stores_for_host(int index) const;
     int record_for_host(int index, const Values& in);
-    int record_fused(int index, const Values& in, const Values& out);
+    std::vector<int> outputs_of(int index) const;
+    Fused fused_of(int index);
     void record_gate_of(const SqueezeExcite& block);
     int record_shuffle(int index);
     void make_output(int value);

@@ -49,7 +49,9 @@ enum class StepFusion {
     kGated,     // which multiplies its first input by a factor of each channel
     kShuffle,   // with the Concat and the ShuffleChannel before
     kEpilogue,  // a product that makes the output of the sum or the activation behind it,
+    kSoftmax,   // or of the softmax behind it,
     kFactor,    // or of the multiplication by a blob
+    kPooled,    // an inner product of the average of pixels that are added up where they are made
     kNormed,    // a product that normalises its only row first
     kPaired,    // a product of one row that makes another one of its input, too, as a factor
     kRepeated,  // repeats channels of its second and third input itself
@@ -62,13 +64,15 @@ class VulkanLayer;
 
 // What a step computes together with its own output.
 struct Fused {
-    const Value* gate = nullptr;  // kGated: the factors
-    ChannelSums* sums = nullptr;  // kSums: to be set
+    const Value* gate = nullptr;          // kGated: the factors
+    ChannelSums* sums = nullptr;          // kSums: to be set
+    const ChannelSums* pooled = nullptr;  // kPooled: instead of the input
     // kEpilogue: what is added, of the output's shape and layout, what is applied behind it, and
     // what (likewise) the result of that is multiplied by, where the layer fuses kFactor.
     const Value* added = nullptr;
     Activation f;
     const Value* factor = nullptr;
+    bool softmax = false;           // kSoftmax: at last
     const RowNorm* norm = nullptr;  // kNormed: of the first input
     // kPaired: the product that `f` is applied to, as which the output is a factor of it.
     const VulkanLayer* pair = nullptr;
@@ -118,7 +122,7 @@ public:
     // 0, or a negative code after a message.
     virtual int record(Recorder& r, const Values& in, const Values& out) const = 0;
     // True if record_fused() does kSums, kGated or kEpilogue (of its only output, which is planar),
-    // kFactor besides, kNormed, kPaired, kRepeated, kRotated or kHost.
+    // kFactor or kSoftmax besides, kPooled, kNormed, kPaired, kRepeated, kRotated or kHost.
     virtual bool fuses(StepFusion fusion, const Shapes& in, const Shapes& out) const;
     virtual int record_fused(Recorder& r, const Values& in, const Values& out,
                              const Fused& fused) const;

@@ -24,6 +24,10 @@ layout(constant_id = 4) const bool kWide = true;  // inputs come in groups of 8,
 layout(constant_id = 16) const int kGate = 0;
 #include "matrix.glsl"
 #include "planar.glsl"
+#if !defined(PLANAR) && !defined(INT8)
+#define SUMS
+#include "pixel_sums.glsl"
+#endif
 
 // The same as x and weight, 4 and 8 scalars at a time.
 layout(set = 0, binding = 0) readonly buffer Input4 { uvec2 x4[]; };
@@ -138,6 +142,7 @@ void load_step(int k16) {
 void store_part(uint part) {
     const int group = matrix_group(), vectors = (channels + 3) / 4;
     const int m0 = int(gl_WorkGroupID.x * kTileM), first_c = int(gl_WorkGroupID.y * kTileN / 4);
+    vec4 sum = vec4(0.0);
     [[dont_unroll]] for (uint first = 0; first < kMade; first += kFew) {
         take_made(part, first);
         [[unroll]] for (uint e = 0; e < kFew; e++) {
@@ -145,9 +150,12 @@ void store_part(uint part) {
             const int pixel = m0 + int(made_row(part, i)), c = first_c + int(i % (kTileN / 4));
             if (i >= kSize || pixel >= y_pixels || c >= vectors) continue;
             const int all_c = group * vectors + c;
-            store_output(pixel, c, all_c, biased(vec4(made[e]), all_c));
+            sum += store_output(pixel, c, all_c, biased(vec4(made[e]), all_c));
         }
     }
+#ifdef SUMS
+    if (kSums) store_pixel_sums(sum, kTileN / 4, kThreads, first_c, vectors);
+#endif
 }
 
 void main() {

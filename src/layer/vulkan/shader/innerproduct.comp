@@ -1,5 +1,6 @@
 // Products of the rows of a matrix with a vector: a group makes four outputs of one input row, each
-// invocation a part of the sums. weight: [output][inputs in vec4s].
+// invocation a part of the sums. With kPooled the only row is the average of pixels; with kSoftmax
+// the last group to arrive makes the softmax of its outputs. weight: [output][inputs in vec4s].
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -16,6 +17,9 @@ layout(constant_id = 4) const int kThreads = 64;
 layout(constant_id = 5) const bool kAddend = false;
 // Of int8 values, which are whole numbers: sums are scaled (1), inputs rounded (2).
 layout(constant_id = 6) const int kInt8 = 0;
+layout(constant_id = 7) const bool kPooled = false;
+layout(constant_id = 8) const bool kSoftmax = false;
+layout(constant_id = 9) const bool kFloats = false;  // y is f32 whatever blobs are stored as
 layout(local_size_x_id = 4) in;
 READS(0, Input, x);
 READS4(0, Input4, x4);  // the same
@@ -23,18 +27,35 @@ READS4(1, Weight, weight);
 // With kInt8: scale of the input; of each output what is too much of its sum, scale, bias.
 layout(set = 0, binding = 2) readonly buffer Bias { float bias[]; };
 WRITES(3, Output, y);
+layout(set = 0, binding = 3) writeonly buffer Floats { float floats[]; };  // the same, as f32
 READS(4, Addend, addend);
+// With kPooled: [parts of the pixels][inputs in vec4s].
+layout(set = 0, binding = 5) readonly buffer Sums { vec4 pixel_sums[]; };
+// With kSoftmax: the outputs before it, and how many groups have arrived, 0 between runs.
+layout(set = 0, binding = 6) coherent buffer Made { float made[]; };
+layout(set = 0, binding = 7) coherent buffer Counters { uint counters[]; };
 layout(push_constant) uniform Push {
     int inputs, outputs, x_first, y_first;
     float a, b;
     int addend_first, addend_row, addend_column;
     float alpha, beta;
+    int pooled_parts;
+    float pooled_scale;  // 1 / pixels
 };
 shared vec4 parts[kThreads];
+shared bool is_last;
+const int kEach = 4;  // outputs of an invocation, at most, with kSoftmax
 
 vec4 arrived(vec4 v) {
     if ((kInt8 & 2) == 0) return v;
     return rounded4(v * bias[0]);
+}
+
+vec4 average_at(int k) {
+    const int vectors = (inputs + 3) / 4;
+    vec4 sum = pixel_sums[k];
+    for (int part = 1; part < pooled_parts; part++) sum += pixel_sums[part * vectors + k];
+    return sum * pooled_scale;
 }
 
 #ifdef STORAGE_F16
@@ -56,6 +77,12 @@ uvec4 arrived8(uvec4 v) {
                  packed2(high.zw));
 }
 
+uvec4 input8_at(int from, int k) {
+    if (!kPooled) return x8[from + k];
+    const vec4 low = average_at(2 * k), high = average_at(2 * k + 1);
+    return uvec4(packed2(low.xy), packed2(low.zw), packed2(high.xy), packed2(high.zw));
+}
+
 vec4 wide_sums(int thread, int row, ivec4 outputs4) {
     const int groups = inputs / 8, from = x_first / 8 + row * groups;
     const ivec4 rows = outputs4 * groups;
@@ -66,13 +93,13 @@ vec4 wide_sums(int thread, int row, ivec4 outputs4) {
         uvec4 v[4], w[16];
         [[unroll]] for (int i = 0; i < 16; i++)
             w[i] = weight8[rows[i & 3] + k + kThreads * (i >> 2)];
-        [[unroll]] for (int i = 0; i < 4; i++) v[i] = x8[from + k + kThreads * i];
+        [[unroll]] for (int i = 0; i < 4; i++) v[i] = input8_at(from, k + kThreads * i);
         if (kInt8 != 0)
             [[unroll]] for (int i = 0; i < 4; i++) v[i] = arrived8(v[i]);
         [[unroll]] for (int i = 0; i < 16; i++) sums[i & 3] += dot8(v[i >> 2], w[i]);
     }
     for (; k < groups; k += kThreads) {
-        const uvec4 v = arrived8(x8[from + k]);
+        const uvec4 v = arrived8(input8_at(from, k));
         [[unroll]] for (int o = 0; o < 4; o++) sums[o] += dot8(v, weight8[rows[o] + k]);
     }
     return sums;
@@ -81,6 +108,7 @@ vec4 wide_sums(int thread, int row, ivec4 outputs4) {
 
 // Four inputs; what follows the last one is anything.
 vec4 input_at(int row, int k) {
+    if (kPooled) return average_at(k);
     if (kWhole) return arrived(vec4(x4[x_first / 4 + row * (inputs / 4) + k]));
     vec4 v = vec4(0.0);
     for (int lane = 0; lane < 4; lane++)
@@ -108,6 +136,78 @@ vec4 vector_sums(int thread, int row, ivec4 outputs4) {
     return sums;
 }
 
+void store(int i, float v) {
+    if (kFloats)
+        floats[y_first + i] = v;
+    else
+        y[y_first + i] = STORED(v);
+}
+
+float reduced(float v, bool sum) {
+    const int thread = int(gl_LocalInvocationID.x);
+    barrier();
+    parts[thread].x = v;
+    barrier();
+    for (int n = kThreads / 2; n > 0; n /= 2) {
+        if (thread < n) {
+            const float other = parts[thread + n].x, own = parts[thread].x;
+            parts[thread].x = sum ? own + other : is_nan(own) || own > other ? own : other;
+        }
+        barrier();
+    }
+    return parts[0].x;
+}
+
+void store_softmax(int thread) {
+    float values[kEach];
+    [[unroll]] for (int i = 0; i < kEach; i++)
+        values[i] = made[min(i * kThreads + thread, outputs - 1)];
+    float most = -kInfinity;
+    [[unroll]] for (int i = 0; i < kEach; i++)
+        most = is_nan(most) || most > values[i] ? most : values[i];
+    most = reduced(most, false);
+    float sum = 0.0;
+    [[unroll]] for (int i = 0; i < kEach; i++) {
+        values[i] = exact_exp(values[i] - most);
+        if (i * kThreads + thread < outputs) sum += values[i];
+    }
+    sum = reduced(sum, true);
+    [[unroll]] for (int i = 0; i < kEach; i++)
+        if (i * kThreads + thread < outputs) store(i * kThreads + thread, values[i] / sum);
+}
+
+// True in the group that arrives last.
+bool arrive(int thread) {
+    memoryBarrierBuffer();
+    barrier();
+    if (thread == 0) {
+        is_last = atomicAdd(counters[0], 1u) == uint(outputs - 1) / 4u;
+        if (is_last) counters[0] = 0;
+    }
+    barrier();
+    memoryBarrierBuffer();
+    return is_last;
+}
+
+void store_sum(int row, int output_index, float of_products) {
+    float sum;
+    if (kInt8 != 0) {
+        const int from = 1 + 3 * output_index;
+        precise float v = (of_products - bias[from]) * bias[from + 1];
+        v = v + bias[from + 2];
+        sum = v;
+    } else {
+        sum = alpha * of_products + (kBias ? bias[output_index] : 0.0);
+    }
+    if (kAddend)
+        sum += beta * float(addend[addend_first + row * addend_row + output_index * addend_column]);
+    sum = activated(sum, kActivation, a, b);
+    if (kSoftmax)
+        made[output_index] = sum;
+    else
+        store(row * outputs + output_index, sum);
+}
+
 void main() {
     const int thread = int(gl_LocalInvocationID.x);
     const int first = int(gl_WorkGroupID.x) * 4, row = int(gl_WorkGroupID.y);
@@ -125,17 +225,6 @@ void main() {
         barrier();
     }
     const int output_index = first + thread;
-    if (thread >= 4 || output_index >= outputs) return;
-    float sum;
-    if (kInt8 != 0) {
-        const int from = 1 + 3 * output_index;
-        precise float v = (parts[0][thread] - bias[from]) * bias[from + 1];
-        v = v + bias[from + 2];
-        sum = v;
-    } else {
-        sum = alpha * parts[0][thread] + (kBias ? bias[output_index] : 0.0);
-    }
-    if (kAddend)
-        sum += beta * float(addend[addend_first + row * addend_row + output_index * addend_column]);
-    y[y_first + row * outputs + output_index] = STORED(activated(sum, kActivation, a, b));
+    if (thread < 4 && output_index < outputs) store_sum(row, output_index, parts[0][thread]);
+    if (kSoftmax && arrive(thread)) store_softmax(thread);
 }
