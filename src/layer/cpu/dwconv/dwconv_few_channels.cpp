@@ -34,10 +34,10 @@ struct PlanesRun {
     int pack, lanes;
     int rows;  // that are made at a time
     float pad_value;
-    Mat in, channels;
-    Mat memory;    // of each thread: planes, rows of another type as f32, sums
-    Mat pointers;  // of each thread: the plane of each tap
-    size_t wides;  // floats of those rows
+    Mat in = {}, channels = {};
+    Mat memory = {};    // of each thread: planes, rows of another type as f32, sums
+    Mat pointers = {};  // of each thread: the plane of each tap
+    size_t wides = 0;   // floats of those rows
 
     // 0, kOutOfMemory, or 1 where sizes exceed what a Mat holds.
     int create(int threads, const Option& opt) {
