@@ -26,11 +26,10 @@ struct WideGroup {
 const WideGroup kManyGroups = {4, 1}, kFewGroups = {2, 2};
 // Invocations of attention_row.comp, which makes those of fewer queries.
 const uint32_t kRowThreads = 256;
-// Of attention_step.comp: invocations that share a key, vec4s of keys and values that one waits for
-// at once. Beyond kFewKeys a group has so many of a head, or more, as kMostParts groups share it at
-// most.
+// Of attention_step.comp: invocations that share a key. Beyond kFewKeys a group has so many of a
+// head, or more, as kMostParts groups share it at most.
 const uint32_t kStepBindings = 11;
-const int kStepLanes = 8, kStepVectors = 32, kMostStepKeys = 4;
+const int kStepLanes = 8;
 const int kFewKeys = 256, kKeysOfGroup = 128, kMostParts = 32;
 // From which on scores in fp32 are products of matrices, with a softmax between them.
 const int kManyQueries = 24;
@@ -262,7 +261,7 @@ private:
         const Fused::Rotary &q = fused.rotaries[0], &k = fused.rotaries[1];
         if (!q.layer || !k.layer || in[0].shape.h != 1 || out[0].shape.n != 1 ||
             !same_angles(q, k) || r.storage() == Storage::f32 ||
-            step_threads(r, out[0].shape.w) == 0 ||
+            step_threads(r, in[0].shape.w, out[0].shape.w) == 0 ||
             r.device().limits().maxPerStageDescriptorStorageBuffers < kStepBindings)
             return false;
         const bool pairs_fit = is_interleaved(*q.layer) || in[0].shape.w % 8 == 0;
@@ -277,12 +276,13 @@ private:
         return true;
     }
     // Of attention_step.comp; 0: the device does not run it.
-    static uint32_t step_threads(const Recorder& r, int out_size) {
+    static uint32_t step_threads(const Recorder& r, int size, int out_size) {
         const VkPhysicalDeviceLimits& limits = r.device().limits();
         const uint32_t subgroup = r.device().info().min_subgroup_size();
         if (!r.device().features().subgroup_shuffles || subgroup < kStepLanes) return 0;
         for (uint32_t threads : {512u, 256u}) {
-            const uint32_t shared = threads / subgroup * ((uint32_t)out_size * 4 + 8) + 4;
+            const uint32_t sums = threads / subgroup * ((uint32_t)out_size * 4 + 8);
+            const uint32_t shared = sums + (uint32_t)(2 * size + out_size) * 4 + 4;
             if (shared <= limits.maxComputeSharedMemorySize &&
                 threads <= limits.maxComputeWorkGroupInvocations &&
                 threads <= limits.maxComputeWorkGroupSize[0])
@@ -311,7 +311,7 @@ private:
             push.insert(push.end(), cache.begin(), cache.end());
         }
         const RotaryPairs pairs(*rotary.layer, in[0].shape, rotary.cosines.shape);
-        const Words rest = {rotary.cosines.first, rotary.sines.first, pairs.pair == 2, pairs.second,
+        const Words rest = {rotary.cosines.first, rotary.sines.first, pairs.second,
                             scale_of(in[0].shape)};
         push.insert(push.end(), rest.begin(), rest.end());
         const int each = std::max(kKeysOfGroup, (keys + kMostParts - 1) / kMostParts);
@@ -319,12 +319,9 @@ private:
         push.push_back(span);
         const int parts =
             r.make_block((size_t)heads * kMostParts * (v->shape.w + 4) * sizeof(float));
-        const auto vectors = [](int size) { return (size / 4 + kStepLanes - 1) / kStepLanes; };
-        const int of_key = vectors(k->shape.w) + vectors(v->shape.w);
-        const int ahead = std::max(1, std::min(kStepVectors / of_key, kMostStepKeys));
-        const Words constants = {mask != nullptr, step_threads(r, v->shape.w),
-                                 k->shape.w,      v->shape.w,
-                                 ahead,           r.device().info().min_subgroup_size()};
+        const Words constants = {
+            mask != nullptr, step_threads(r, k->shape.w, v->shape.w), k->shape.w,
+            v->shape.w,      r.device().info().min_subgroup_size(),   pairs.pair == 2};
         r.dispatch(Shader::attention_step, constants,
                    {r.read(in[0]), r.write(*k), r.write(*v), r.read(mask ? *mask : in[0]),
                     r.write(out[0]), r.read(in[1]), r.read(in[2]), r.read(rotary.cosines),

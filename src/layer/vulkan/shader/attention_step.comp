@@ -3,7 +3,9 @@
 // others. A group for each head, or several for `span` keys each: then every one stores what it
 // made, and the last one to arrive joins the parts. A few neighbours of a subgroup share a key and
 // its value, and each of these has scores and sums of its own until all are joined in shared
-// memory: keys and values are loaded at once, and no group waits for a barrier before.
+// memory. A token's groups run once, and the weights of all layers pass the caches between two
+// tokens: code comes from the device's memory each time, 128 bytes after the other. So nothing
+// stands here twice, and loops stay loops.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -15,10 +17,10 @@
 layout(constant_id = 0) const bool kMask = false;
 layout(constant_id = 1) const int kThreads = 64;
 layout(local_size_x_id = 1) in;
-layout(constant_id = 2) const int kSize = 64;     // of query and key: a multiple of four
-layout(constant_id = 3) const int kOutSize = 64;  // of a value: as well
-layout(constant_id = 4) const int kAhead = 1;     // keys that an invocation loads at once
-layout(constant_id = 5) const int kSubgroup = 8;  // invocations of a subgroup at least
+layout(constant_id = 2) const int kSize = 64;             // of query and key: a multiple of four
+layout(constant_id = 3) const int kOutSize = 64;          // of a value: as well
+layout(constant_id = 4) const int kSubgroup = 8;          // invocations of a subgroup at least
+layout(constant_id = 5) const bool kInterleaved = false;  // pairs are neighbours
 READS4(0, Queries, q);
 layout(set = 0, binding = 1) buffer Keys { uvec2 k[]; };  // of four values
 layout(set = 0, binding = 1) buffer KeyVectors { VECTOR stored_k[]; };
@@ -40,7 +42,6 @@ layout(push_constant) uniform Push {
     int q_first, y_first, mask_first, mask_head;
     Cache k_, v_;
     int cosines_first, sines_first;
-    bool interleaved;
     int second;  // as rotary.comp's
     float scale;
     int span;
@@ -53,6 +54,8 @@ const int kLanes = 8;  // of a key
 const int kVectors = (kSize / 4 + kLanes - 1) / kLanes;
 const int kOutVectors = (kOutSize / 4 + kLanes - 1) / kLanes;
 const int kAtOnce = kThreads / kLanes;  // keys
+const int kKeyAt = kSize / 4, kValueAt = 2 * kKeyAt;
+shared vec4 new_row[kValueAt + kOutSize / 4];  // query, key, value
 // By subgroup: what its keys make.
 shared vec4 shared_sums[kThreads / kSubgroup * (kOutSize / 4)];
 shared vec2 shared_weights[kThreads / kSubgroup];
@@ -60,104 +63,102 @@ shared bool is_last;
 
 float larger(float a, float b) { return is_nan(a) || a > b ? a : b; }
 
-// What an invocation has: vec4s lane, lane + kLanes, ... of query, new key and new value, ...
-vec4 query[kVectors], new_key[kVectors], new_value[kOutVectors];
-uvec2 loaded_k[kAhead * kVectors], loaded_v[kAhead * kOutVectors];
+// What an invocation has: vec4s lane, lane + kLanes, ... of the query, of a key and its value, and
+// of the next ones, ...
+vec4 query[kVectors];
+uvec2 now_k[kVectors], now_v[kOutVectors], next_k[kVectors], next_v[kOutVectors];
 // ... and what its keys make: the largest score, the sum of the weights and that of the values.
 float most = -kInfinity, weights = 0.0;
 vec4 made[kOutVectors];
 
 vec4 floats_of(uvec2 bits) { return vec4(unpacked2(bits.x), unpacked2(bits.y)); }
-
-vec4 angles(int first_cosine, int i) {
-    return vec4(float(cosines[first_cosine + i]), float(cosines[first_cosine + i + 1]),
-                float(sines[sines_first - cosines_first + first_cosine + i]),
-                float(sines[sines_first - cosines_first + first_cosine + i + 1]));
-}
+uvec2 bits_of(vec4 v) { return uvec2(packed2(v.xy), packed2(v.zw)); }
 
 // vec4 `at` of a row turned, of which `other` is its partner where pairs are not neighbours.
 vec4 turned(vec4 x, vec4 other, int at) {
     const int half_row = kSize / 8;  // vec4s
-    if (interleaved) {
-        const vec4 a = angles(cosines_first, 2 * at);
-        return vec4(x.x * a.x - x.y * a.z, x.x * a.z + x.y * a.x, x.z * a.y - x.w * a.w,
-                    x.z * a.w + x.w * a.y);
+    const bool is_second = !kInterleaved && at >= half_row;
+    const int first = kInterleaved ? 2 * at : is_second ? 4 * (at - half_row) + second : 4 * at;
+    vec4 c, s;
+    for (int i = 0; i < 4; i++) {
+        const int angle = first + (kInterleaved ? i / 2 : i);
+        c[i] = float(cosines[cosines_first + angle]);
+        s[i] = float(sines[sines_first + angle]);
     }
-    const bool is_second = at >= half_row;
-    const int first = cosines_first + (is_second ? second : 0);
-    const int i = 4 * (is_second ? at - half_row : at);
-    const vec4 a = angles(first, i), b = angles(first, i + 2);
-    const vec4 c = vec4(a.xy, b.xy), s = vec4(a.zw, b.zw);
-    return is_second ? other * s + x * c : x * c - other * s;
+    if (kInterleaved) return x * c + x.yxwz * s * vec4(-1.0, 1.0, -1.0, 1.0);
+    return x * c + (is_second ? other : -other) * s;
 }
 
-void take_new(int head, int lane) {
+// The row of the query, its key and its value, of which the last group of the first head that has
+// them puts two into the caches.
+void make_new(int thread, int head, bool stores, int to_k, int to_v) {
     const int group_head = head / heads_per_group, half_row = kSize / 8;
     const int from_q = (q_first + head * kSize) / 4;
     const int from_k = (k_.new_first + group_head / k_.repeats * kSize) / 4;
-    [[unroll]] for (int u = 0; u < kVectors; u++) {
-        const int at = min(lane + u * kLanes, kSize / 4 - 1);
-        const int other = interleaved ? at : at >= half_row ? at - half_row : at + half_row;
-        query[u] = turned(vec4(q[from_q + at]), vec4(q[from_q + other]), at);
-        new_key[u] = turned(vec4(new_keys[from_k + at]), vec4(new_keys[from_k + other]), at);
-    }
     const int from_v = (v_.new_first + group_head / v_.repeats * kOutSize) / 4;
-    [[unroll]] for (int u = 0; u < kOutVectors; u++) new_value[u] =
-        vec4(new_values[from_v + min(lane + u * kLanes, kOutSize / 4 - 1)]);
+    for (int i = thread; i < kValueAt + kOutSize / 4; i += kThreads) {
+        const bool is_key = i >= kKeyAt;
+        const int at = is_key ? i - kKeyAt : i;
+        vec4 x;
+        if (i >= kValueAt) {
+            x = vec4(new_values[from_v + i - kValueAt]);
+        } else {
+            const int other = at >= half_row ? at - half_row : at + half_row;
+            x = vec4(is_key ? new_keys[from_k + at] : q[from_q + at]);
+            const vec4 partner = vec4(is_key ? new_keys[from_k + other] : q[from_q + other]);
+            x = turned(x, partner, at);
+        }
+        new_row[i] = x;
+        if (!stores || !is_key) continue;
+        if (i >= kValueAt)
+            stored_v[to_v / 4 + i - kValueAt] = STORED4(x);
+        else
+            stored_k[to_k / 4 + at] = STORED4(x);
+    }
 }
 
-void append(int lane, int to_k, int to_v) {
+// What was loaded comes next; loads key j, or the last one of the caches.
+void load(int j, int lane, int from_k, int from_v) {
+    j = min(j, keys - 2);
     [[unroll]] for (int u = 0; u < kVectors; u++) {
-        const int at = lane + u * kLanes;
-        if (at < kSize / 4) stored_k[to_k / 4 + at] = STORED4(new_key[u]);
+        now_k[u] = next_k[u];
+        next_k[u] = k[(from_k + j * k_.row) / 4 + min(lane + u * kLanes, kSize / 4 - 1)];
     }
     [[unroll]] for (int u = 0; u < kOutVectors; u++) {
-        const int at = lane + u * kLanes;
-        if (at < kOutSize / 4) stored_v[to_v / 4 + at] = STORED4(new_value[u]);
+        now_v[u] = next_v[u];
+        next_v[u] = v[(from_v + j * v_.row) / 4 + min(lane + u * kLanes, kOutSize / 4 - 1)];
     }
 }
 
-// Of kAtOnce keys each from `first` on, as far as they are in the caches, the one with this index.
-void load(int first, int end, int key, int lane, int from_k, int from_v) {
-    [[unroll]] for (int i = 0; i < kAhead; i++) {
-        if (first + i * kAtOnce >= end) break;
-        const int j = min(first + i * kAtOnce + key, min(end, keys - 1) - 1);
-        [[unroll]] for (int u = 0; u < kVectors; u++) loaded_k[i * kVectors + u] =
-            k[(from_k + j * k_.row) / 4 + min(lane + u * kLanes, kSize / 4 - 1)];
-        [[unroll]] for (int u = 0; u < kOutVectors; u++) loaded_v[i * kOutVectors + u] =
-            v[(from_v + j * v_.row) / 4 + min(lane + u * kLanes, kOutSize / 4 - 1)];
+void attend(int j, int end, int lane, int from_mask) {
+    if (j == keys - 1) {
+        [[unroll]] for (int u = 0; u < kVectors; u++) now_k[u] =
+            bits_of(new_row[kKeyAt + min(lane + u * kLanes, kSize / 4 - 1)]);
+        [[unroll]] for (int u = 0; u < kOutVectors; u++) now_v[u] =
+            bits_of(new_row[kValueAt + min(lane + u * kLanes, kOutSize / 4 - 1)]);
     }
-}
-
-void attend(int first, int end, int lane, int from_mask) {
-    [[unroll]] for (int i = 0; i < kAhead; i++) {
-        const int j = first + i * kAtOnce;
-        const bool is_new = j == keys - 1;
-        vec4 sums = vec4(0.0);
-        [[unroll]] for (int u = 0; u < kVectors; u++) if (lane + u * kLanes < kSize / 4) sums +=
-            query[u] * (is_new ? new_key[u] : floats_of(loaded_k[i * kVectors + u]));
-        float score = (sums.x + sums.y) + (sums.z + sums.w);
-        [[unroll]] for (int s = 1; s < kLanes; s *= 2) score += subgroupShuffleXor(score, s);
-        if (j >= end) continue;
-        score *= scale;
-        if (kMask) score += float(masks[from_mask + j]);
-        const float now = larger(most, score);
-        const bool nothing = now == -kInfinity;
-        const float kept = nothing ? 0.0 : exact_exp(most - now);
-        const float weight = nothing ? 0.0 : exact_exp(score - now);
-        weights = weights * kept + weight;
-        [[unroll]] for (int u = 0; u < kOutVectors; u++) made[u] =
-            made[u] * kept +
-            weight * (is_new ? new_value[u] : floats_of(loaded_v[i * kOutVectors + u]));
-        most = now;
-    }
+    vec4 sums = vec4(0.0);
+    [[unroll]] for (int u = 0; u < kVectors; u++) sums += query[u] * floats_of(now_k[u]);
+    float score = (sums.x + sums.y) + (sums.z + sums.w);
+    [[unroll]] for (int s = 1; s < kLanes; s *= 2) score += subgroupShuffleXor(score, s);
+    if (j >= end) return;
+    score *= scale;
+    if (kMask) score += float(masks[from_mask + j]);
+    const float now = larger(most, score);
+    const bool nothing = now == -kInfinity;
+    const float kept = nothing ? 0.0 : exp(most - now);
+    const float weight = nothing ? 0.0 : exp(score - now);
+    weights = weights * kept + weight;
+    [[unroll]] for (int u = 0; u < kOutVectors; u++) made[u] =
+        made[u] * kept + weight * floats_of(now_v[u]);
+    most = now;
 }
 
 // What two sums of weights and values are worth in their joint one.
 vec2 shares(float a, float b, out float both) {
     both = larger(a, b);
     if (both == -kInfinity) return vec2(0.0);
-    return vec2(exact_exp(a - both), exact_exp(b - both));
+    return vec2(exp(a - both), exp(b - both));
 }
 
 void join_subgroup() {
@@ -191,16 +192,17 @@ void main() {
     const int group_head = head / heads_per_group;
     const int from_k = k_.first + group_head * k_.head, from_v = v_.first + group_head * v_.head;
     const int begin = part * span, end = min(keys, begin + span);
-    load(begin, end, key, lane, from_k, from_v);
-    take_new(head, lane);
-    if (head % heads_per_group == 0 && end == keys && key == 0)
-        append(lane, from_k + (keys - 1) * k_.row, from_v + (keys - 1) * v_.row);
+    // Two keys of each invocation are on their way while the row of the query is made.
+    for (int i = 0; i < 2; i++) load(begin + i * kAtOnce + key, lane, from_k, from_v);
+    make_new(thread, head, head % heads_per_group == 0 && end == keys, from_k + (keys - 1) * k_.row,
+             from_v + (keys - 1) * v_.row);
+    barrier();
+    [[unroll]] for (int u = 0; u < kVectors; u++)  // 0 behind its end: keys have anything there
+        query[u] = lane + u * kLanes < kSize / 4 ? new_row[lane + u * kLanes] : vec4(0.0);
     [[unroll]] for (int u = 0; u < kOutVectors; u++) made[u] = vec4(0.0);
-    for (int first = begin;;) {
+    for (int first = begin; first < end; first += kAtOnce) {
         attend(first + key, end, lane, mask_first + head * mask_head);
-        first += kAhead * kAtOnce;
-        if (first >= end) break;
-        load(first, end, key, lane, from_k, from_v);
+        load(first + 2 * kAtOnce + key, lane, from_k, from_v);
     }
     join_subgroup();
     if (gl_SubgroupInvocationID < kLanes) {
@@ -219,7 +221,7 @@ void main() {
         if (most != -kInfinity)
             for (int i = 0; i < count; i++) {
                 const vec2 of = shared_weights[i];
-                const float share = exact_exp(of.x - most);
+                const float share = exp(of.x - most);
                 weights += of.y * share;
                 sum += shared_sums[i * lanes + thread] * share;
             }
@@ -237,7 +239,7 @@ void main() {
             most = larger(most, kept_parts[at + i * (lanes + 1) + lanes].x);
         for (int i = 0; i < parts && most != -kInfinity; i++) {
             const vec4 of = kept_parts[at + i * (lanes + 1) + lanes];
-            const float share = exact_exp(of.x - most);
+            const float share = exp(of.x - most);
             weights += of.y * share;
             sum += kept_parts[at + i * (lanes + 1) + thread] * share;
         }
