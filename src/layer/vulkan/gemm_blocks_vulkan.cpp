@@ -16,8 +16,9 @@ namespace {
 // Where no extension tells how many processors there are, and the invocations of one of them.
 const uint32_t kProcessors = 16, kResident = 1024;
 // Of gemv_blocks.comp: invocations that a subgroup is expected to have and a group has at most, and
-// loads of four words of weights that an invocation waits for at once.
-const int kLanes = 32, kMostThreads = 512, kMostLoads = 2;
+// loads of four words of weights that an invocation waits for at once; and the invocations of a
+// processor: more would wait until others have ended.
+const int kLanes = 32, kMostThreads = 512, kMostLoads = 2, kProcessorThreads = 1536;
 
 class GemmBlocksVulkan : public VulkanLayer {
 public:
@@ -135,7 +136,7 @@ private:
         const int limit = (int)most_invocations(r, kMostThreads) / kLanes;
         t.threads = std::min(std::max(each, 4), limit) * kLanes;
         const int subgroups = t.threads / kLanes;
-        const int at_once = processors * std::max((int)(2 * kResident) / t.threads, 1);
+        const int at_once = processors * std::max(kProcessorThreads / t.threads, 1);
         t.groups = (uint32_t)std::min((p.n + subgroups - 1) / subgroups, at_once);
         return t;
     }

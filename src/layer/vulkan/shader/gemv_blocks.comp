@@ -56,7 +56,6 @@ const int kUnit = 128 / kBits, kUnits = kDepth / kUnit;  // values of a unit; un
 // Values are made bytes by eights: a slice.
 const int kSlices = kUnit / 8;  // of a unit
 const int kAllSlices = kSlices * kUnits;
-const int kRounds = (kAllSlices + kThreads - 1) / kThreads;  // that an invocation makes
 const int kSums = kPair ? 2 : 1;
 const int kHalf = 1 << (kBits - 1);    // was added to the digits
 const float kMost = 32512.0;           // magnitude of inputs as integers
@@ -86,36 +85,19 @@ uint largest(vec4 v) {
     return max(max(bits.x, bits.y), max(bits.z, bits.w));
 }
 
-// What an invocation takes of x.
-vec4 taken[2 * kRounds], norm_factors[kNormFactors ? 2 * kRounds : 1];
-// Slices of a unit are made by neighbours of a subgroup.
-int slice_of(int round) {
-    const uint first = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
-    return int(first) + round * kThreads;
-}
-
-// All loads before the first use.
-void take_inputs() {
-    [[unroll]] for (int round = 0; round < kRounds; round++) {
-        const int slice = min(slice_of(round), kAllSlices - 1);
-        [[unroll]] for (int k = 0; k < 2; k++) {
-            taken[2 * round + k] = vec4(x4[x_first / 4 + 2 * slice + k]);
-            if (kNormFactors) norm_factors[2 * round + k] = norm_factors4[2 * slice + k];
-        }
-    }
-}
-
-// Returns the sum of squares of what was taken. What is not finite makes what 1 stands for not finite.
+// Returns the sum of squares of what this invocation takes of x. What is not finite makes what 1
+// stands for not finite. Slices of a unit are made by neighbours of a subgroup.
 float make_bytes() {
+    const int invocation = int(gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID);
     float squares = 0.0;
-    [[unroll]] for (int round = 0; round < kRounds; round++) {
-        const int slice = slice_of(round);
-        if (slice >= kAllSlices) break;
-        vec4 a = taken[2 * round], b = taken[2 * round + 1];
-        if (kNorm) squares += dot(a, a) + dot(b, b);
+    for (int first = 0; first < kAllSlices; first += kThreads) {
+        const int slice = min(first + invocation, kAllSlices - 1);
+        const bool is_there = first + invocation < kAllSlices;
+        vec4 a = vec4(x4[x_first / 4 + 2 * slice]), b = vec4(x4[x_first / 4 + 2 * slice + 1]);
+        if (kNorm && is_there) squares += dot(a, a) + dot(b, b);
         if (kNormFactors) {
-            a *= norm_factors[2 * round];
-            b *= norm_factors[2 * round + 1];
+            a *= norm_factors4[2 * slice];
+            b *= norm_factors4[2 * slice + 1];
         }
         uint most_bits = max(largest(a), largest(b));
         most_bits = max(most_bits, subgroupShuffleXor(most_bits, 1));
@@ -131,6 +113,7 @@ float make_bytes() {
         all += subgroupShuffleXor(all, 1);
         if (kSlices == 4) all += subgroupShuffleXor(all, 2);
         const int unit = slice / kSlices, part = slice % kSlices;
+        if (!is_there) break;
         slices[part * kUnits + unit] = uvec4(p.x, q.x, p.y, q.y);
         if (part == 0) units[unit] = uvec2(floatBitsToUint(most / kMost), uint(all));
     }
@@ -187,7 +170,7 @@ void add_up(int first_unit, inout float sums[kSums]) {
 }
 
 float swish(float v) {
-    return v == -kInfinity ? 0.0 : v / (1.0 + exact_exp(-swish_beta * v));
+    return v == -kInfinity ? 0.0 : v / (1.0 + exp(-swish_beta * v));
 }
 
 // sum: of the column, gate: of the other matrix's.
@@ -211,7 +194,6 @@ void main() {
     const int next = int(gl_NumWorkGroups.x * gl_NumSubgroups);
     const int chunk = kAhead * int(gl_SubgroupSize);
     int column = int(gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID), first_unit = 0;
-    take_inputs();
     take_columns(min(column, columns - 1), lane);
     float squares = make_bytes(), root = 1.0;
     if (kNorm) {
