@@ -59,13 +59,14 @@ layout(set = 0, binding = 1) readonly buffer Weight8 { uvec4 weight8[]; };
 uvec4 next_b[kLoadsB];
 coopmat<float, gl_ScopeSubgroup, kEdge, kEdge, gl_MatrixUseAccumulator> sums[kTilesM * kTilesN];
 
-// first: of the first column and tap.
+// first: of the first tap and column; with one tap a step, of this invocation's first column.
 void load_weights(int first) {
     const uint down = gl_LocalInvocationID.x / kGroups;
     [[unroll]] for (uint i = 0; i < kLoadsB; i++) {
-        const uint row = down + i * kDown, tap = row / kColumns;
-        if (kRowsB % kDown == 0 || row < kRowsB)
-            next_b[i] = weight8[first + int(row % kColumns) * (steps / 2) + int(tap) * (x_c / 2)];
+        const uint row = i * kDown + (kTapsOfStep > 1 ? down : 0);
+        const int of_tap = kTapsOfStep > 1 ? int(row / kColumns) * (x_c / 2) : 0;
+        if (kRowsB % kDown == 0 || i * kDown + down < kRowsB)
+            next_b[i] = weight8[first + int(row % kColumns) * steps / 2 + of_tap];
     }
 }
 
@@ -112,19 +113,20 @@ void multiply(uint begin_a, uint begin_b, uint sub_m, uint sub_n) {
     }
 }
 
-void add_up(int item, int oy, int ox, int n0) {
+void add_up(int item, int oy, int ox, int n0, int group) {
     const int across = int(gl_LocalInvocationID.x % kGroups);
     const uint sub_m = gl_SubgroupID % kSubgroupsM * kTilesM;
     const uint sub_n = gl_SubgroupID / kSubgroupsM * (kColumns / kSubgroupsN);
     [[unroll]] for (uint i = 0; i < kTilesM * kTilesN; i++)
         sums[i] = coopmat<float, gl_ScopeSubgroup, kEdge, kEdge, gl_MatrixUseAccumulator>(0.0);
     const ivec2 range = split_range(x_c / int(kDepth / 4));
-    const int column = n0 * steps / 2 + across;
+    const int own = kTapsOfStep > 1 ? 0 : int(gl_LocalInvocationID.x / kGroups);
+    const int column = (n0 + own) * steps / 2 + across;
     uint begin_b = kSizeA;
     load_weights(column + range.x * int(kGroups));
     for (int chunk = range.x; chunk < range.y; chunk++) {
         barrier();  // the chunk before is read no more
-        load_halo(item, oy, ox, n0 / channels * (x_c / 2) + chunk * int(kGroups));
+        load_halo(item, oy, ox, group * (x_c / 2) + chunk * int(kGroups));
         int next = column + chunk * int(kGroups);
         [[dont_unroll]] for (uint tap = 0; tap < kTaps; tap += kTapsOfStep) {
             store_weights(begin_b);
@@ -164,7 +166,8 @@ void main() {
     const int oy = kEndToEnd ? first / int(kHaloW) : place / across * int(kRows);
     const int ox = kEndToEnd ? first % int(kHaloW) : place % across * int(kEdge);
     const int n0 = int(gl_WorkGroupID.y * kColumns);
-    add_up(item, oy, ox, n0);
+    const int group = n0 / channels;  // of channels
+    add_up(item, oy, ox, n0, group);
     const int tile = split_tile();
     if (kSplit) {
         const uint to = (uint(tile * splits + split_index())) * kSize;
@@ -180,7 +183,8 @@ void main() {
         const int c = n0 / 4 + i % int(kColumns / 4);
         if (py >= y_h || px >= y_w) continue;
         const vec4 sum = kSplit ? split_sum(tile, int(kSize), i) : sum_of_group(i);
-        stored += store_output((item * y_h + py) * y_w + px, c % (channels / 4), c, biased(sum, c));
+        const int pixel = (item * y_h + py) * y_w + px;
+        stored += store_output(pixel, c - group * (channels / 4), c, biased(sum, c));
     }
     if (kSums) store_pixel_sums(stored, kColumns / 4, kThreads, n0 / 4, uint(channels) / 4);
 }
