@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "layer/common/conv_window.h"
 #include "layer/cpu/cast/storage.h"
 #include "quoll/layer.h"
 #include "quoll/log.h"
@@ -81,11 +82,14 @@ struct Repack {
     size_t inner;
     int threads;
 
+    // Code for packs of kernels: of bytes where there are kernels of these.
+    static constexpr bool kHasFastPacks = sizeof(T) > 1 || kHasInt8;
+
     // Fills block q of the packed destination from planar channels.
     void pack(int q) const {
         const T* src = from + (size_t)q * to_pack * from_step;
         T* dst = to + q * to_step;
-        switch (to_pack) {
+        switch (kHasFastPacks ? to_pack : 0) {
             case 4:
                 return interleave<T, 4>(src, from_step, dst, inner);
             case 8:
@@ -101,7 +105,7 @@ struct Repack {
     void unpack(int q) const {
         const T* src = from + q * from_step;
         T* dst = to + (size_t)q * from_pack * to_step;
-        switch (from_pack) {
+        switch (kHasFastPacks ? from_pack : 0) {
             case 4:
                 return deinterleave<T, 4>(src, dst, to_step, inner);
             case 8:
@@ -125,9 +129,9 @@ struct Repack {
     }
 
     void mixed(int q) const {
-        if (from_pack % 8 == 0 && to_pack % 8 == 0)
+        if (kHasFastPacks && from_pack % 8 == 0 && to_pack % 8 == 0)
             mixed<8>(q);
-        else if (from_pack % 4 == 0 && to_pack % 4 == 0)
+        else if (kHasFastPacks && from_pack % 4 == 0 && to_pack % 4 == 0)
             mixed<4>(q);
         else
             mixed<1>(q);

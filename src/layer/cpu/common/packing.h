@@ -52,11 +52,7 @@ inline int threads_for(const Option& opt, double work) {
 // so that they come out even.
 struct Bands {
     int items, per_item, rows;
-    Bands(int items, int rows, int threads) : items(items), per_item(1), rows(rows) {
-        const int wanted = 8 * threads;
-        if (items < 4 * threads && items % threads != 0)
-            per_item = std::min(rows, (wanted + items - 1) / items);
-    }
+    Bands(int items, int rows, int threads);
     int64_t count() const { return (int64_t)items * per_item; }
     int item(int64_t task) const { return (int)(task / per_item); }
     int begin(int64_t task) const { return edge(task % per_item); }

@@ -3,8 +3,6 @@
 #ifndef QUOLL_LAYER_CPU_DWCONV_WINDOW_TAPS_H
 #define QUOLL_LAYER_CPU_DWCONV_WINDOW_TAPS_H
 
-#include <math.h>
-
 #include <algorithm>
 
 #include "layer/common/conv_window.h"
@@ -38,18 +36,7 @@ inline int64_t taps_inside(const WindowAxis& axis, int i, int* first, int* last)
 }
 
 // What does not depend on the row; results are not clamped.
-inline DwconvRow dwconv_row_frame(const ConvGeometry& g, int pack, float pad_value) {
-    DwconvRow frame = {};
-    frame.in_w = g.x.in, frame.out_w = g.x.out;
-    frame.kernel_w = g.x.kernel, frame.kernel_h = g.y.kernel;
-    frame.dilation_w = g.x.dilation, frame.stride_w = g.x.stride;
-    frame.out_step = 1;
-    frame.pad_left = g.x.before, frame.pad_value = pad_value;
-    frame.low = -INFINITY, frame.high = INFINITY;
-    frame.row_step = (size_t)g.y.dilation * g.x.in * pack;
-    inner_outputs(g.x, &frame.x_first, &frame.x_last);
-    return frame;
-}
+DwconvRow dwconv_row_frame(const ConvGeometry& g, int pack, float pad_value);
 
 }  // namespace quoll
 

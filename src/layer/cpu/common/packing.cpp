@@ -1,0 +1,13 @@
+#include "layer/cpu/common/packing.h"
+
+#include <algorithm>
+
+namespace quoll {
+
+Bands::Bands(int items, int rows, int threads) : items(items), per_item(1), rows(rows) {
+    const int wanted = 8 * threads;
+    if (items < 4 * threads && items % threads != 0)
+        per_item = std::min(rows, (wanted + items - 1) / items);
+}
+
+}  // namespace quoll
