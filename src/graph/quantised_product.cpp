@@ -17,8 +17,8 @@ int set_zero_point(Mat* to, int zero) {
     return kOk;
 }
 
-// Where a blob's values come from: an AffineDequantize, and layers behind it that only move them,
-// each with a single reader but the AffineDequantize of none.
+// Where a blob's values come from: an AffineDequantize, and layers behind it that only move them.
+// All have a single reader; where no layer moves them, the AffineDequantize may have others.
 struct Source {
     int layer = -1;
     std::vector<int> movers;

@@ -161,6 +161,33 @@ private:
             return (o.size[0] == 1 ? 0 : i) * o.size[1] + (o.size[1] == 1 ? 0 : j);
         }
     };
+    // What all rows of an item meet of a panel of B.
+    struct PanelRun {
+        const PackedB& right;
+        int i, j, b_matrix;  // of the item
+        size_t rows, n0, width, a_first;
+        const Int8TileKernel* tiles;
+        GemmBlock block = {0, 0};
+        Int8Tile tile = {};
+
+        PanelRun(const Product& p, int item, size_t panel) : right(*p.right) {
+            p.item(item, &i, &j);
+            b_matrix = Product::matrix(p.b, i, j);
+            rows = p.a.size[2], n0 = panel * right.full(), width = right.width(panel);
+            a_first = Product::matrix(p.a, i, j) * rows;
+            const Int8Kernels& kernels = *right.kernels;
+            tiles = width < right.full() ? kernels.tile_single : kernels.tile;
+            tile.a_row = (ptrdiff_t)p.left.row_k_groups;
+            tile.blocks = &block, tile.num_blocks = 1, tile.block_k = right.k_groups;
+            tile.b = right.panel(b_matrix, panel);
+        }
+        PanelRun(const PanelRun&) = delete;
+        // `count` rows from m on.
+        void make(const Product& p, size_t m, size_t count) {
+            tile.a = p.left.k_groups + (a_first + m) * p.left.row_k_groups;
+            tiles[count - 1](tile);
+        }
+    };
     int quantise(const Mat& rows, Product* p, const Option& opt) const;
     int pack_a(Product* p, const Option& opt) const;
     int pack_b(Product* p, const Option& opt) const;
@@ -305,36 +332,26 @@ void MatMulIntegerCpu::run(const Product& p, int item, size_t first, size_t last
                            Mat& top) const {
     alignas(64) int32_t sums[kGemmMaxRows * kGemmMaxRows * 4];
     const int32_t zeros[kGemmMaxRows * 4] = {};
-    const PackedB& right = *p.right;
+    PanelRun run(p, item, panel);
+    const PackedB& right = run.right;
     const Int8Kernels& kernels = *right.kernels;
-    int i, j;
-    p.item(item, &i, &j);
-    const int b_matrix = num_output > 0 ? 0 : Product::matrix(p.b, i, j);
-    const size_t rows = p.a.size[2], n0 = panel * right.full(), width = right.width(panel);
-    const size_t a_first = Product::matrix(p.a, i, j) * rows;
-    const Int8TileKernel* tiles = width < right.full() ? kernels.tile_single : kernels.tile;
-    const GemmBlock block = {0, 0};
-    Int8Tile tile = {};
-    tile.a_row = (ptrdiff_t)p.left.row_k_groups;
-    tile.blocks = &block, tile.num_blocks = 1, tile.block_k = right.k_groups;
-    tile.b = right.panel(b_matrix, panel);
-    tile.init = zeros, tile.sums = sums;
+    const size_t rows = run.rows, n0 = run.n0, width = run.width, a_first = run.a_first;
+    run.tile.init = zeros, run.tile.sums = sums;
     Int8Terms terms = {};
     terms.n = std::min(width, right.n - n0);
-    terms.x = right.sums_of(b_matrix) + n0;
+    terms.x = right.sums_of(run.b_matrix) + n0;
     if (!p.zeros.empty()) terms.y = p.zeros.row<int>(item) + n0;
     if (ranged) terms.scale = p.factors.row(0) + n0, terms.bias = p.factors.row(1) + n0;
     const Flat flat(top);
     for (size_t m = first, count; m < last; m += count) {
         count = std::min<size_t>(kernels.max_rows, last - m);
-        tile.a = p.left.k_groups + (a_first + m) * p.left.row_k_groups;
-        tiles[count - 1](tile);
+        run.make(p, m, count);
         for (size_t r = 0; r < count; r++) {
             const int row = (int)(m + r);
             const int given = ranged ? p.ranged_zero
                               : p.mats.a_zero.empty()
                                   ? 0
-                                  : integer_at(p.mats.a_zero, p.a_zero.at(i, j, row, 0));
+                                  : integer_at(p.mats.a_zero, p.a_zero.at(run.i, run.j, row, 0));
             const uint32_t za = (uint32_t)(given + p.left.offset);
             terms.sums = sums + r * width;
             terms.a = (int32_t)(0 - za);
@@ -355,24 +372,15 @@ void MatMulIntegerCpu::run_int8(const Product& p, int item, size_t first, size_t
     alignas(64) float scale[kWidth];
     const float bias[kWidth] = {};
     ptrdiff_t columns[kWidth];
-    const PackedB& right = *p.right;
+    PanelRun run(p, item, panel);
+    const PackedB& right = run.right;
     const Int8Kernels& kernels = *right.kernels;
-    int i, j;
-    p.item(item, &i, &j);
-    const int b_matrix = Product::matrix(p.b, i, j);
-    const size_t rows = p.a.size[2], n0 = panel * right.full(), width = right.width(panel);
-    const size_t a_first = Product::matrix(p.a, i, j) * rows;
-    const Int8TileKernel* tiles = width < right.full() ? kernels.tile_single : kernels.tile;
-    const GemmBlock block = {0, 0};
-    Int8Tile tile = {};
-    tile.a_row = (ptrdiff_t)p.left.row_k_groups;
-    tile.blocks = &block, tile.num_blocks = 1, tile.block_k = right.k_groups;
-    tile.b = right.panel(b_matrix, panel);
-    tile.init = init, tile.sums = sums;
+    const size_t rows = run.rows, n0 = run.n0, width = run.width, a_first = run.a_first;
+    run.tile.init = init, run.tile.sums = sums;
 
     const int za = p.left.offset + (p.mats.a_zero.empty() ? 0 : integer_at(p.mats.a_zero, 0));
     const int zb = p.zeros.empty() ? 0 : p.zeros.row<int>(item)[0];
-    const int32_t* const column_sums = right.sums_of(b_matrix) + n0;
+    const int32_t* const column_sums = right.sums_of(run.b_matrix) + n0;
     const uint32_t both = (uint32_t)za * (uint32_t)zb * (uint32_t)p.a.size[3];
     for (size_t n = 0; n < width; n++) {
         init[n] = (int32_t)(both - (uint32_t)za * (uint32_t)column_sums[n]);
@@ -391,8 +399,7 @@ void MatMulIntegerCpu::run_int8(const Product& p, int item, size_t first, size_t
     const Flat flat(top);
     for (size_t m = first, count; m < last; m += count) {
         count = std::min<size_t>(kernels.max_rows, last - m);
-        tile.a = p.left.k_groups + (a_first + m) * p.left.row_k_groups;
-        tiles[count - 1](tile);
+        run.make(p, m, count);
         for (size_t r = 0; zb != 0 && r < count; r++) {
             const int32_t row = ((const int32_t*)p.left.sums.data)[a_first + m + r];
             const uint32_t less = (uint32_t)zb * (uint32_t)row;

@@ -48,7 +48,8 @@ layout(push_constant) uniform Push {
 };
 // Of [head][group] the values, then the largest score and the sum of the weights.
 layout(set = 0, binding = 9) coherent buffer Parts { vec4 kept_parts[]; };
-layout(set = 0, binding = 10) coherent buffer Counters { uint counters[]; };
+#define ARRIVE_BINDING 10
+#include "arrive.glsl"
 
 const int kLanes = 8;  // of a key
 const int kVectors = (kSize / 4 + kLanes - 1) / kLanes;
@@ -59,7 +60,6 @@ shared vec4 new_row[kValueAt + kOutSize / 4];  // query, key, value
 // By subgroup: what its keys make.
 shared vec4 shared_sums[kThreads / kSubgroup * (kOutSize / 4)];
 shared vec2 shared_weights[kThreads / kSubgroup];
-shared bool is_last;
 
 float larger(float a, float b) { return is_nan(a) || a > b ? a : b; }
 
@@ -172,19 +172,6 @@ void join_subgroup() {
     }
 }
 
-// True in the group of a head that arrives last, to be asked by all invocations of each.
-bool arrive(int head) {
-    memoryBarrierBuffer();
-    barrier();
-    if (gl_LocalInvocationIndex == 0) {
-        is_last = atomicAdd(counters[head], 1u) == gl_NumWorkGroups.x - 1u;
-        if (is_last) counters[head] = 0;  // for the next run
-    }
-    barrier();
-    memoryBarrierBuffer();
-    return is_last;
-}
-
 void main() {
     const int thread = int(gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID);
     const int lane = thread % kLanes, key = thread / kLanes;
@@ -232,7 +219,7 @@ void main() {
         if (thread < lanes) kept_parts[at + part * (lanes + 1) + thread] = sum;
         if (thread == 0)
             kept_parts[at + part * (lanes + 1) + lanes] = vec4(most, weights, 0.0, 0.0);
-        if (!arrive(head)) return;
+        if (!arrive(head, gl_NumWorkGroups.x)) return;
         if (thread >= lanes) return;
         most = -kInfinity, weights = 0.0, sum = vec4(0.0);
         for (int i = 0; i < parts; i++)

@@ -33,7 +33,8 @@ READS(4, Addend, addend);
 layout(set = 0, binding = 5) readonly buffer Sums { vec4 pixel_sums[]; };
 // With kSoftmax: the outputs before it, and how many groups have arrived, 0 between runs.
 layout(set = 0, binding = 6) coherent buffer Made { float made[]; };
-layout(set = 0, binding = 7) coherent buffer Counters { uint counters[]; };
+#define ARRIVE_BINDING 7
+#include "arrive.glsl"
 layout(push_constant) uniform Push {
     int inputs, outputs, x_first, y_first;
     float a, b;
@@ -43,7 +44,6 @@ layout(push_constant) uniform Push {
     float pooled_scale;  // 1 / pixels
 };
 shared vec4 parts[kThreads];
-shared bool is_last;
 const int kEach = 4;  // outputs of an invocation, at most, with kSoftmax
 
 vec4 arrived(vec4 v) {
@@ -176,19 +176,6 @@ void store_softmax(int thread) {
         if (i * kThreads + thread < outputs) store(i * kThreads + thread, values[i] / sum);
 }
 
-// True in the group that arrives last.
-bool arrive(int thread) {
-    memoryBarrierBuffer();
-    barrier();
-    if (thread == 0) {
-        is_last = atomicAdd(counters[0], 1u) == uint(outputs - 1) / 4u;
-        if (is_last) counters[0] = 0;
-    }
-    barrier();
-    memoryBarrierBuffer();
-    return is_last;
-}
-
 void store_sum(int row, int output_index, float of_products) {
     float sum;
     if (kInt8 != 0) {
@@ -226,5 +213,6 @@ void main() {
     }
     const int output_index = first + thread;
     if (thread < 4 && output_index < outputs) store_sum(row, output_index, parts[0][thread]);
-    if (kSoftmax && arrive(thread)) store_softmax(thread);
+    // By outputs, as slices of a dispatch have fewer groups.
+    if (kSoftmax && arrive(0, uint(outputs + 3) / 4u)) store_softmax(thread);
 }
