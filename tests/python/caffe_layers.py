@@ -400,7 +400,7 @@ def crop(rng):
     shape = any_rank(rng, 3)
     axis = int(rng.integers(1, len(shape)))
     like = [int(rng.integers(1, s + 1)) if a >= axis else int(rng.integers(1, 5)) for a, s in enumerate(shape)]
-    like[0] = 1
+    like[0] = int(rng.integers(1, 4))  # which Caffe does not look at
     offsets = [int(rng.integers(0, shape[a] - like[a] + 1)) for a in range(axis, len(shape))]
     p = {'axis': axis - len(shape) if flag(rng) else axis}
     form = rng.integers(3)

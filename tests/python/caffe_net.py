@@ -59,6 +59,13 @@ V1_TYPES = {'AbsVal': (35, 'ABSVAL'), 'Concat': (3, 'CONCAT'), 'Convolution': (4
             'Threshold': (31, 'THRESHOLD')}
 
 
+# Types and fields of the format of 2013; its im2col had no fields.
+V0_TYPES = {'BNLL': 'bnll', 'Concat': 'concat', 'Convolution': 'conv', 'Dropout': 'dropout', 'Flatten': 'flatten',
+            'InnerProduct': 'innerproduct', 'LRN': 'lrn', 'Pooling': 'pool', 'ReLU': 'relu', 'Sigmoid': 'sigmoid',
+            'Softmax': 'softmax', 'Split': 'split', 'TanH': 'tanh'}
+V0_FIELDS = {'bias_term': 'biasterm', 'kernel_size': 'kernelsize'}
+
+
 class Layer:
     def __init__(self, name, kind, bottom, top, fields, blobs):
         self.name, self.type, self.bottom, self.top = name, kind, bottom, top
@@ -155,6 +162,21 @@ class CaffeNet:
             shape = {'input_shape': {'dim': list(array.shape)}} if form == 'shape' else {'input_dim': list(array.shape)}
             parts.append(text_of({'input': name, **shape}))
         return '\n'.join(parts)
+
+    def prototxt_v0(self, inputs='shape'):
+        parts = [self.input_text(inputs)]
+        for layer in self.layers:
+            fields = {V0_FIELDS.get(name, name): value for param in layer.fields.values() for name, value in param.items()}
+            inner = {'name': layer.name, 'type': V0_TYPES[layer.type], **fields}
+            parts.append(text_of({'layers': {'layer': inner, 'bottom': layer.bottom, 'top': layer.top}}))
+        return '\n'.join(parts) + '\n'
+
+    def caffemodel_v0(self):
+        net = b''
+        for layer in self.layers:
+            body = chunk(1, layer.name) + b''.join(chunk(50, blob_bytes(blob, legacy=True)) for blob in layer.blobs)
+            net += chunk(2, chunk(1, body))
+        return net
 
     def prototxt(self, inputs='layer', v1=False):
         parts = ['name: "net"', self.input_text(inputs)]

@@ -2,8 +2,9 @@
 import numpy as np
 import pytest
 
-from caffe_net import CaffeNet, blob_bytes, chunk, text_of, varint
+from caffe_net import CaffeNet, chunk, text_of, varint
 from caffe_layers import CASES
+from caffe_random import random_net
 from caffe_zoo import ZOO
 from caffe_zoo_more import MORE
 from conftest import BIN, ROOT, last_line, run_program
@@ -23,8 +24,10 @@ class Converted:
         self.done = run_program('caffe2engine', *self.paths)
 
 
-def convert(net, folder, inputs='layer', v1=False):
-    converted = Converted(net.prototxt(inputs, v1), net.caffemodel(v1), folder)
+def convert(net, folder, inputs='layer', form='new'):
+    v1 = form == 'v1'
+    files = [net.prototxt_v0(inputs), net.caffemodel_v0()] if form == 'v0' else [net.prototxt(inputs, v1), net.caffemodel(v1)]
+    converted = Converted(*files, folder)
     assert converted.done.returncode == 0, f'{converted.done.stderr}\n{converted.prototxt.read_text()}'
     return converted
 
@@ -41,9 +44,9 @@ def check_blob(name, got, expected):
     assert worst < TOLERANCE, f'{name}: {worst}'
 
 
-def check(net, folder, inputs='layer', v1=False):
+def check(net, folder, inputs='layer', form='new'):
     """The outputs of the converted net."""
-    converted = convert(net, folder, inputs, v1)
+    converted = convert(net, folder, inputs, form)
     arrays = {name: array for name, array in net.inputs.items() if name in net.read_ever}
     names = [name for name in net.outputs() if not name.endswith('mask')]
     got = run_engine(converted.param, converted.bin, arrays, names, '--batch')
@@ -83,9 +86,16 @@ def test_a_batch_gives_what_its_items_give(tmp_path):
     check_blob('prob', got[:1], net.values['prob'])
 
 
+@pytest.mark.parametrize('seed', range(60))
+def test_random_net(seed, tmp_path):
+    net = random_net(seed)
+    inputs = ['shape', 'dim', 'layer'][seed % (3 if net.form == 'new' else 2)] if net.inputs['data'].ndim == 4 else 'shape'
+    check(net, tmp_path, inputs, net.form)
+
+
 @pytest.mark.parametrize('name', ['AlexNet', 'GoogLeNet', 'VGG16'])
 def test_old_layer_format(name, tmp_path):
-    check(ZOO[name](np.random.default_rng(3)), tmp_path, inputs='dim', v1=True)
+    check(ZOO[name](np.random.default_rng(3)), tmp_path, inputs='dim', form='v1')
 
 
 def test_slim_320_is_the_ncnn_form(data, tmp_path):
@@ -119,15 +129,6 @@ layers { layer { name: "prob" type: "softmax" } bottom: "fc" top: "prob" }
 '''
 
 
-def oldest_caffemodel(net):
-    """Blobs as the format of 2013 has them."""
-    data = b''
-    for layer in net.layers:
-        body = chunk(1, layer.name) + b''.join(chunk(50, blob_bytes(blob, legacy=True)) for blob in layer.blobs)
-        data += chunk(2, chunk(1, body))
-    return data
-
-
 def test_oldest_format(tmp_path):
     net = CaffeNet(np.random.default_rng(9), {'data': np.random.default_rng(8).normal(size=(1, 3, 12, 12))})
     x = net.relu(net.conv('data', 'conv1', 4, 3, stride=2, pad=1))
@@ -136,7 +137,7 @@ def test_oldest_format(tmp_path):
     inputs = net.values[x].size
     net.add('InnerProduct', x, 'fc', [net.random(5, inputs)], name='fc', inner_product_param={'bias_term': False})
     net.add('Softmax', 'fc', 'prob')
-    converted = Converted(OLDEST, oldest_caffemodel(net), tmp_path)
+    converted = Converted(OLDEST, net.caffemodel_v0(), tmp_path)
     assert converted.done.returncode == 0, converted.done.stderr
     got = run_engine(converted.param, converted.bin, {'data': net.inputs['data'][0]}, ['prob'])
     check_blob('prob', got['prob'], net.values['prob'])

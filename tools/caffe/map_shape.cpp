@@ -216,7 +216,7 @@ void map_reverse(CaffeLayer& l) {
     l.emit("Flip").set("axes", std::vector<int>{l.axis(axis, l.shape(0).dims)});
 }
 
-// The sizes are those of the second input when the net runs.
+// The sizes are those of the second input when the net runs, if it has as many items.
 void map_crop(CaffeLayer& l) {
     const caffe::CropParameter& p = l.p.crop_param();
     if (l.in.size() != 2) return l.fail("expected 2 inputs");
@@ -239,6 +239,15 @@ void map_crop(CaffeLayer& l) {
         starts.push_back((int)at), axes.push_back(a);
         ends += (i ? ",+(1" : "+(1") + std::string(1, kNames[dims - 1][a]) + "," +
                 std::to_string(at) + ")";
+    }
+    // The engine pairs the items of its inputs, Caffe reads nothing but the sizes of the second
+    // one.
+    if (from.dims && to.dims == from.dims && from.n != to.n) {
+        std::vector<int> stops;
+        for (size_t i = 0; i < axes.size(); i++) stops.push_back(starts[i] + to.size(axes[i]));
+        ModelLayer& m = l.emit("Crop", {l.in[0]}, l.out, "");
+        m.set("starts", starts), m.set("ends", stops), m.set("axes", axes);
+        return;
     }
     ModelLayer& m = l.emit("Crop");
     const auto list = [](const std::vector<int>& values) {
