@@ -359,6 +359,41 @@ TEST_F(Vulkan, few_windows_on_matrix_units) {
     }
 }
 
+// NaN of either sign stays, and only in its windows; infinities of both signs are values.
+TEST_F(Vulkan, pooling_keeps_what_is_not_finite) {
+    Mat in(27, 26, 3);
+    for (int q = 0; q < 3; q++) {
+        float* values = in.channel(q);
+        for (int i = 0; i < 27 * 26; i++) values[i] = (float)((i * 37 + q) % 101) - 50.f;
+        values[100 * q + 31] = NAN, values[100 * q + 200] = -NAN;
+        values[100 * q + 300] = INFINITY, values[100 * q + 302] = values[0] = -INFINITY;
+    }
+    for (const char* window : {"1=3 2=2 5=0", "1=3 2=1 3=1 5=1", "1=2 2=2", "1=2 2=3 3=1 5=1"}) {
+        const std::string text =
+            "7767517\n3 3\nInput in 0 1 in\n"
+            "ConvolutionDepthWise deep 1 1 in a 0=3 1=3 4=1 6=27 7=3\n"
+            "Pooling pool 1 1 a out 0=0 " +
+            std::string(window) + "\n";
+        const VulkanNet cpu(text, false), gpu(text, true);
+        Mat want, got;
+        for (const VulkanNet* net : {&cpu, &gpu}) {
+            Extractor ex = net->net.create_extractor();
+            ASSERT_EQ(0, ex.input("in", in));
+            ASSERT_EQ(0, ex.extract("out", net == &cpu ? want : got));
+        }
+        EXPECT_EQ(1, gpu.backend->count("pool")) << window;
+        int nans = 0, infinities = 0;
+        for (int q = 0; q < 3; q++)
+            for (int i = 0; i < want.w * want.h; i++) {
+                const float a = want.channel(q)[i], b = got.channel(q)[i];
+                nans += isnan(a), infinities += isinf(a);
+                EXPECT_TRUE(isnan(a) ? isnan(b) : a == b || fabsf(a - b) < 1e-4f) << a << " " << b;
+            }
+        EXPECT_GT(nans, 0);
+        EXPECT_GT(infinities, 0);
+    }
+}
+
 TEST_F(Vulkan, constants_end_no_region) {
     const char* const text =
         "7767517\n8 10\nInput in 0 1 in\n"
@@ -413,6 +448,26 @@ TEST_F(Vulkan, inner_products_take_averages) {
                  channels, 27 * channels, channels, 9 * channels, channels, 10 * channels);
         check_fused(layers, 19, {{"pool_global", 0}, {"pool_parts", 0}, {"innerproduct", 1}});
     }
+}
+
+// So does a softmax, of more values than threads too; one along an axis of one value is by itself.
+TEST_F(Vulkan, softmax_takes_averages) {
+    const auto layers = [](int channels, const std::string& behind) {
+        char text[400];
+        snprintf(text, sizeof(text),
+                 "5 5\nInput in 0 1 in\n"
+                 "Convolution conv 1 1 in a 0=%d 1=3 5=1 6=%d 9=1\n"
+                 "ConvolutionDepthWise deep 1 1 a b 0=%d 1=3 4=1 5=1 6=%d 7=%d\n"
+                 "Pooling mean 1 1 b c 0=1 4=1\n",
+                 channels, 27 * channels, channels, 9 * channels, channels);
+        return text + behind;
+    };
+    for (int channels : {10, 41, 300, 1000})
+        for (const char* type : {"Softmax", "LogSoftmax"})
+            check_fused(layers(channels, std::string(type) + " last 1 1 c out 0=0\n").c_str(), 19,
+                        {{"pool_global", 0}, {"softmax", 1}, {"download", 0}});
+    check_fused(layers(1200, "Softmax last 1 1 c out 0=0\n").c_str(), 19,
+                {{"pool_global", 1}, {"softmax", 1}});
 }
 
 // The group of an inner product that comes last makes the softmax behind it; more outputs than
