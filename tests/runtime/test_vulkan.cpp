@@ -434,20 +434,33 @@ TEST_F(Vulkan, the_last_layer_stores_what_the_host_reads) {
 }
 
 // A depthwise convolution adds up its pixels, of which the inner product takes the average; inputs
-// in groups of 8, of 4, and others.
+// in groups of 8, of 4, and others. So does a window of all pixels.
 TEST_F(Vulkan, inner_products_take_averages) {
     for (int channels : {24, 20, 21}) {
+        const char* const pool = channels == 20 ? "1=17 3=0" : channels == 21 ? "7=1 8=1" : "4=1";
         char layers[400];
         snprintf(layers, sizeof(layers),
                  "6 6\nInput in 0 1 in\n"
                  "Convolution conv 1 1 in a 0=%d 1=3 5=1 6=%d 9=1\n"
                  "ConvolutionDepthWise deep 1 1 a b 0=%d 1=3 4=1 5=1 6=%d 7=%d 9=1\n"
-                 "Pooling mean 1 1 b c 0=1 4=1\n"
+                 "Pooling mean 1 1 b c 0=1 %s\n"
                  "Reshape flat 1 1 c d 0=-1\n"
                  "InnerProduct classes 1 1 d out 0=10 1=1 2=%d\n",
-                 channels, 27 * channels, channels, 9 * channels, channels, 10 * channels);
+                 channels, 27 * channels, channels, 9 * channels, channels, pool, 10 * channels);
         check_fused(layers, 19, {{"pool_global", 0}, {"pool_parts", 0}, {"innerproduct", 1}});
     }
+}
+
+// A window of all pixels is none that slides; one that counts its padding is.
+TEST_F(Vulkan, windows_of_all_pixels) {
+    const char* const conv =
+        "3 3\nInput in 0 1 in\nConvolution conv 1 1 in a 0=12 1=3 5=1 6=324 9=1\n";
+    for (const char* window : {"0=1 1=17", "0=0 1=17", "0=1 7=1 8=1", "0=0 7=1 8=1"})
+        check_fused((conv + std::string("Pooling pool 1 1 a out ") + window + "\n").c_str(), 19,
+                    {{"pool_global", 1}, {"pool", 0}});
+    for (const char* window : {"0=1 1=19 3=1 6=1", "0=1 1=16", "0=1 1=17 11=16"})
+        check_fused((conv + std::string("Pooling pool 1 1 a out ") + window + "\n").c_str(), 19,
+                    {{"pool_global", 0}, {"pool", 1}});
 }
 
 // So does a softmax, of more values than threads too; one along an axis of one value is by itself.

@@ -1,5 +1,6 @@
 #include "layer/nn/pooling.h"
 
+#include "layer/vulkan/fusion.h"
 #include "layer/vulkan/vulkan_layer.h"
 #include "runtime/log_mute.h"
 
@@ -54,7 +55,11 @@ private:
         return record_pixels(r, in, out, in[0].shape);
     }
     int record_pixels(Recorder& r, const Values& in, const Values& out, const Shape& shape) const {
-        if (layer_.global_pooling) return record_global(r, in[0], out[0]);
+        // pool_global.comp leaves no gaps.
+        const bool dense =
+            out[0].layout == Layout::kPlanar || out[0].pitch == (uint32_t)out[0].shape.c;
+        const bool all = dense && !is_integer(shape.dtype) && pools_all(layer_, shape);
+        if (layer_.global_pooling || all) return record_global(r, in[0], out[0]);
         Pooling::Axis axes[3];
         QUOLL_RETURN_IF_ERROR(layer_.geometry(shape, &axes[0], &axes[1], &axes[2]));
         std::vector<uint32_t> table;

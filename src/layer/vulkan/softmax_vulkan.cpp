@@ -27,13 +27,25 @@ int threads_of(const GpuDevice& device, uint32_t length, uint32_t lines) {
     return few && most ? kMostThreads : kManyThreads;
 }
 
+// One for each value, as far as a group has so many.
+int threads_for_each(const GpuDevice& device, uint32_t length) {
+    const VkPhysicalDeviceLimits& limits = device.limits();
+    const uint32_t most =
+        std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
+    uint32_t threads = kThreads;
+    while (threads < length && 2 * threads <= most) threads *= 2;
+    return (int)threads;
+}
+
 // push: up to the steps of the lines.
 void record_lines(Recorder& r, const Binding& from, const Binding& to, bool floats, bool log,
                   Words push, uint32_t length, uint32_t lines,
                   const ChannelSums* pooled = nullptr) {
     const bool serial = !pooled && (length < kShortLine || lines > kManyLines);
     const bool keeps = !serial && length <= kMostKept;
-    const int threads = serial ? kThreads : threads_of(r.device(), length, lines);
+    const int threads = serial   ? kThreads
+                        : pooled ? threads_for_each(r.device(), length)
+                                 : threads_of(r.device(), length, lines);
     const Words constants = {serial,           log, threads, floats, keeps ? kMostKept : 0,
                              pooled != nullptr};
     push.push_back(pooled ? pooled->parts : 0);

@@ -2,6 +2,7 @@
 // With kPooled the only line is the averages of pixels.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "math.glsl"
 
@@ -30,9 +31,14 @@ shared float kept[kKept > 0u ? kKept : 1u];
 
 float value(uint from, uint i) {
     if (!kPooled) return float(x[from + i * x_step]);
-    float sum = pixel_sums[i];
-    for (uint part = 1u; part < pooled_parts; part++)
-        sum += pixel_sums[part * ((length + 3u) / 4u * 4u) + i];
+    // Four at a time, so that many loads are under way at once.
+    const uint pitch = (length + 3u) / 4u * 4u;
+    float sum = 0.0;
+    for (uint first = 0u; first < pooled_parts; first += 4u)
+        [[unroll]] for (uint part = first; part < first + 4u; part++) {
+            const float v = pixel_sums[min(part, pooled_parts - 1u) * pitch + i];
+            if (part < pooled_parts) sum += v;
+        }
     return sum * pooled_scale;
 }
 
