@@ -359,6 +359,41 @@ TEST_F(Vulkan, few_windows_on_matrix_units) {
     }
 }
 
+// NaN of either sign stays, and only in its windows; infinities of both signs are values.
+TEST_F(Vulkan, pooling_keeps_what_is_not_finite) {
+    Mat in(27, 26, 3);
+    for (int q = 0; q < 3; q++) {
+        float* values = in.channel(q);
+        for (int i = 0; i < 27 * 26; i++) values[i] = (float)((i * 37 + q) % 101) - 50.f;
+        values[100 * q + 31] = NAN, values[100 * q + 200] = -NAN;
+        values[100 * q + 300] = INFINITY, values[100 * q + 302] = values[0] = -INFINITY;
+    }
+    for (const char* window : {"1=3 2=2 5=0", "1=3 2=1 3=1 5=1", "1=2 2=2", "1=2 2=3 3=1 5=1"}) {
+        const std::string text =
+            "7767517\n3 3\nInput in 0 1 in\n"
+            "ConvolutionDepthWise deep 1 1 in a 0=3 1=3 4=1 6=27 7=3\n"
+            "Pooling pool 1 1 a out 0=0 " +
+            std::string(window) + "\n";
+        const VulkanNet cpu(text, false), gpu(text, true);
+        Mat want, got;
+        for (const VulkanNet* net : {&cpu, &gpu}) {
+            Extractor ex = net->net.create_extractor();
+            ASSERT_EQ(0, ex.input("in", in));
+            ASSERT_EQ(0, ex.extract("out", net == &cpu ? want : got));
+        }
+        EXPECT_EQ(1, gpu.backend->count("pool")) << window;
+        int nans = 0, infinities = 0;
+        for (int q = 0; q < 3; q++)
+            for (int i = 0; i < want.w * want.h; i++) {
+                const float a = want.channel(q)[i], b = got.channel(q)[i];
+                nans += isnan(a), infinities += isinf(a);
+                EXPECT_TRUE(isnan(a) ? isnan(b) : a == b || fabsf(a - b) < 1e-4f) << a << " " << b;
+            }
+        EXPECT_GT(nans, 0);
+        EXPECT_GT(infinities, 0);
+    }
+}
+
 TEST_F(Vulkan, constants_end_no_region) {
     const char* const text =
         "7767517\n8 10\nInput in 0 1 in\n"
@@ -399,20 +434,53 @@ TEST_F(Vulkan, the_last_layer_stores_what_the_host_reads) {
 }
 
 // A depthwise convolution adds up its pixels, of which the inner product takes the average; inputs
-// in groups of 8, of 4, and others.
+// in groups of 8, of 4, and others. So does a window of all pixels.
 TEST_F(Vulkan, inner_products_take_averages) {
     for (int channels : {24, 20, 21}) {
+        const char* const pool = channels == 20 ? "1=17 3=0" : channels == 21 ? "7=1 8=1" : "4=1";
         char layers[400];
         snprintf(layers, sizeof(layers),
                  "6 6\nInput in 0 1 in\n"
                  "Convolution conv 1 1 in a 0=%d 1=3 5=1 6=%d 9=1\n"
                  "ConvolutionDepthWise deep 1 1 a b 0=%d 1=3 4=1 5=1 6=%d 7=%d 9=1\n"
-                 "Pooling mean 1 1 b c 0=1 4=1\n"
+                 "Pooling mean 1 1 b c 0=1 %s\n"
                  "Reshape flat 1 1 c d 0=-1\n"
                  "InnerProduct classes 1 1 d out 0=10 1=1 2=%d\n",
-                 channels, 27 * channels, channels, 9 * channels, channels, 10 * channels);
+                 channels, 27 * channels, channels, 9 * channels, channels, pool, 10 * channels);
         check_fused(layers, 19, {{"pool_global", 0}, {"pool_parts", 0}, {"innerproduct", 1}});
     }
+}
+
+// A window of all pixels is none that slides; one that counts its padding is.
+TEST_F(Vulkan, windows_of_all_pixels) {
+    const char* const conv =
+        "3 3\nInput in 0 1 in\nConvolution conv 1 1 in a 0=12 1=3 5=1 6=324 9=1\n";
+    for (const char* window : {"0=1 1=17", "0=0 1=17", "0=1 7=1 8=1", "0=0 7=1 8=1"})
+        check_fused((conv + std::string("Pooling pool 1 1 a out ") + window + "\n").c_str(), 19,
+                    {{"pool_global", 1}, {"pool", 0}});
+    for (const char* window : {"0=1 1=19 3=1 6=1", "0=1 1=16", "0=1 1=17 11=16"})
+        check_fused((conv + std::string("Pooling pool 1 1 a out ") + window + "\n").c_str(), 19,
+                    {{"pool_global", 0}, {"pool", 1}});
+}
+
+// So does a softmax, of more values than threads too; one along an axis of one value is by itself.
+TEST_F(Vulkan, softmax_takes_averages) {
+    const auto layers = [](int channels, const std::string& behind) {
+        char text[400];
+        snprintf(text, sizeof(text),
+                 "5 5\nInput in 0 1 in\n"
+                 "Convolution conv 1 1 in a 0=%d 1=3 5=1 6=%d 9=1\n"
+                 "ConvolutionDepthWise deep 1 1 a b 0=%d 1=3 4=1 5=1 6=%d 7=%d\n"
+                 "Pooling mean 1 1 b c 0=1 4=1\n",
+                 channels, 27 * channels, channels, 9 * channels, channels);
+        return text + behind;
+    };
+    for (int channels : {10, 41, 300, 1000})
+        for (const char* type : {"Softmax", "LogSoftmax"})
+            check_fused(layers(channels, std::string(type) + " last 1 1 c out 0=0\n").c_str(), 19,
+                        {{"pool_global", 0}, {"softmax", 1}, {"download", 0}});
+    check_fused(layers(1200, "Softmax last 1 1 c out 0=0\n").c_str(), 19,
+                {{"pool_global", 1}, {"softmax", 1}});
 }
 
 // The group of an inner product that comes last makes the softmax behind it; more outputs than

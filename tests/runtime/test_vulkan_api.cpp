@@ -244,6 +244,32 @@ TEST_F(VulkanApi, clones_keep_values) {
 }
 
 // What GpuInfo and VulkanDevice say of Vulkan's own objects.
+// Copies of copies have the values of their turn, though what they come from is written again.
+TEST_F(VulkanApi, copies_follow_each_other) {
+    const VulkanDevice* device = get_gpu_device();
+    const Option opt;
+    VkCompute cmd(device);
+    VkMat batch(33, 2, 3, (size_t)4, 1, 2, device->acquire_blob_allocator());
+    std::vector<Mat> from, to(8);
+    for (int round = 0; round < 4; round++) {
+        from.push_back(Mat(33, 2, 3));
+        for (size_t i = 0; i < from.back().total(); i++)
+            ((float*)from.back().data)[i] = (float)(i + 1000 * (size_t)round);
+        VkMat item = batch.batch(round % 2), first, again;
+        ASSERT_EQ(0, cmd.record_clone(from.back(), item, opt));
+        ASSERT_EQ(0, cmd.record_clone(item, first, opt));
+        ASSERT_EQ(0, cmd.record_clone(first, again, opt));
+        ASSERT_EQ(0, cmd.record_clone(again, to[2 * round], opt));
+        ASSERT_EQ(0, cmd.record_clone(batch.batch(0), to[2 * round + 1], opt));
+    }
+    ASSERT_EQ(0, cmd.submit_and_wait());
+    for (size_t k = 0; k < to.size(); k++) {
+        const Mat& wanted = from[k % 2 ? k / 4 * 2 : k / 2];
+        for (int q = 0; q < 3; q++)
+            EXPECT_EQ(0, memcmp(wanted.channel(q).data, to[k].channel(q).data, 33 * 2 * 4)) << k;
+    }
+}
+
 TEST_F(VulkanApi, names_of_vulkan) {
     VulkanDevice* device = get_gpu_device();
     const GpuInfo& info = device->info;

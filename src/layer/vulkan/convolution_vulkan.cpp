@@ -14,6 +14,7 @@ namespace {
 
 // Of windows that conv_depthwise.comp unrolls.
 const int kLargestSquare = 7;
+const uint32_t kMostRows = 65535;  // of all items, for groups along y
 // Groups for a processor where a depthwise convolution adds up its pixels.
 const uint32_t kSumGroups = 4;
 
@@ -213,10 +214,14 @@ private:
             const bool square = !pointwise && push.g.x.kernel == push.g.y.kernel &&
                                 push.g.x.kernel <= kLargestSquare && is_flat(push.g);
             Words special = constants;
+            const uint32_t rows = (uint32_t)(push.g.y.out * in[0].shape.n);
+            const bool by_rows = square && !fused.sums && rows <= kMostRows;
             special.push_back(square ? push.g.x.kernel : 0);
-            special.push_back(fused.sums != nullptr);
+            special.push_back(fused.sums != nullptr), special.push_back(by_rows);
+            special.resize(17, 0), special.push_back(is_flat(push.g));
             add_int8(bits, &special);
-            record_depthwise(r, words, special, bindings, (uint32_t)in[0].shape.n, fused.sums);
+            record_depthwise(r, words, special, bindings, (uint32_t)in[0].shape.n,
+                             by_rows ? rows : 0, fused.sums);
             return kOk;
         }
         words[13] = push.steps * (int)words[3].bits;
@@ -327,10 +332,18 @@ private:
         return true;
     }
 
-    // sums: null, or to be set.
+    // rows: of all items, which groups along y make; 0: groups make any pixels. sums: null, or to
+    // be set.
     void record_depthwise(Recorder& r, Words words, const Words& constants,
-                          std::vector<Binding> bindings, uint32_t items, ChannelSums* sums) const {
+                          std::vector<Binding> bindings, uint32_t items, uint32_t rows,
+                          ChannelSums* sums) const {
         const uint32_t all = words[9].bits, vectors = ((uint32_t)layer_.num_output + 3) / 4;
+        if (rows > 0) {
+            bindings.push_back(weight_);
+            r.dispatch(Shader::conv_depthwise, constants, bindings, words,
+                       (words[6].bits * vectors + 63) / 64, rows);
+            return;
+        }
         if (!sums) {
             bindings.push_back(weight_);
             r.dispatch_linear(Shader::conv_depthwise, constants, bindings, words, all * vectors);

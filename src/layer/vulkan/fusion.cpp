@@ -15,6 +15,7 @@
 #include "layer/tensor/slice.h"
 #include "layer/tensor/tile.h"
 #include "layer/vision/shufflechannel.h"
+#include "runtime/log_mute.h"
 
 namespace quoll {
 
@@ -49,6 +50,18 @@ bool is_product(const Layer* layer) {
 }
 
 }  // namespace
+
+bool pools_all(const Pooling& pooling, const Shape& in) {
+    if (pooling.global_pooling) return true;
+    const LogMute mute;
+    Pooling::Axis axes[3];
+    if (pooling.axes != 2 || pooling.geometry(in, &axes[0], &axes[1], &axes[2]) != kOk)
+        return false;
+    return std::all_of(axes, axes + 3, [](const Pooling::Axis& a) {
+        const Pooling::Span span = a.at(0);
+        return a.out == 1 && span.size == a.in && span.counted == a.in;
+    });
+}
 
 Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& forms,
                  const std::vector<Layout>& layouts, const GpuDevice& device)
@@ -370,8 +383,8 @@ int Fusions::only_reader(int* value, std::vector<int>* views) const {
 void Fusions::add_pooled(int step) {
     const RegionStep& pool = region_.steps[step];
     const Pooling* pooling = as<Pooling>(pool.layer);
-    if (!pooling || !pooling->global_pooling || pooling->is_max() ||
-        roles_[step] != StepFusion::kNone)
+    if (!pooling || pooling->is_max() || roles_[step] != StepFusion::kNone ||
+        !pools_all(*pooling, region_.values[pool.inputs[0]].shape))
         return;
     const int x = source(pool.inputs[0]), maker = makers_[x];
     std::vector<int> views;
@@ -391,7 +404,9 @@ bool Fusions::find_dense(int step, Dense* dense) const {
 // Forwards from the pooling, as each value has one reader only.
 bool Fusions::find(int pool, SqueezeExcite* block, std::vector<int>* views) const {
     const Pooling* pooling = as<Pooling>(region_.steps[pool].layer);
-    if (!pooling || !pooling->global_pooling || pooling->is_max()) return false;
+    if (!pooling || pooling->is_max() ||
+        !pools_all(*pooling, region_.values[region_.steps[pool].inputs[0]].shape))
+        return false;
     *block = {pool, -1, -1, -1, -1, -1, -1, source(region_.steps[pool].inputs[0]), -1};
     const Shape& x = region_.values[block->x].shape;
     if (x.dims != 3 || (x.n != 1 && x.c % 4) || is_integer(x.dtype)) return false;

@@ -9,6 +9,8 @@
 
 namespace quoll {
 
+class Pooling;
+
 // x * gate(mean of x): a global average, two dense layers, one of few values between, and the
 // product. Steps by their index, -1 where there is none.
 struct SqueezeExcite {
@@ -109,6 +111,9 @@ ChannelSums record_channel_sums(Recorder& r, const Value& x);
 // Records the factors of a block. hard_sigmoid may be null.
 void record_gate(Recorder& r, const ChannelSums& sums, const Dense& first, const Dense& second,
                  const Layer* hard_sigmoid, const Value& gate);
+
+// Whether its only window has all values of a channel, and nothing else is counted.
+bool pools_all(const Pooling& pooling, const Shape& in);
 
 bool is_interleaved(const Layer& rotary);
 // Where the values of a pair lie in a row, and the angle of the second one behind the first one's.

@@ -1,5 +1,6 @@
 #include "layer/nn/pooling.h"
 
+#include "layer/vulkan/fusion.h"
 #include "layer/vulkan/vulkan_layer.h"
 #include "runtime/log_mute.h"
 
@@ -9,6 +10,7 @@ namespace {
 
 // Of windows that pool.comp unrolls.
 const int kLargestSquare = 3;
+const uint32_t kMostRows = 65535;  // of all items, for groups along y
 
 class PoolingVulkan : public VulkanLayer {
 public:
@@ -53,7 +55,11 @@ private:
         return record_pixels(r, in, out, in[0].shape);
     }
     int record_pixels(Recorder& r, const Values& in, const Values& out, const Shape& shape) const {
-        if (layer_.global_pooling) return record_global(r, in[0], out[0]);
+        // pool_global.comp leaves no gaps.
+        const bool dense =
+            out[0].layout == Layout::kPlanar || out[0].pitch == (uint32_t)out[0].shape.c;
+        const bool all = dense && !is_integer(shape.dtype) && pools_all(layer_, shape);
+        if (layer_.global_pooling || all) return record_global(r, in[0], out[0]);
         Pooling::Axis axes[3];
         QUOLL_RETURN_IF_ERROR(layer_.geometry(shape, &axes[0], &axes[1], &axes[2]));
         std::vector<uint32_t> table;
@@ -69,15 +75,20 @@ private:
         const uint32_t first = planar ? out[0].first : out[0].first / 4;
         const uint32_t count = plane(out[0].shape) * (uint32_t)out[0].shape.n * vectors;
         const Pooling::Axis &x = axes[0], &y = axes[1], &z = axes[2];
+        const uint32_t rows = (uint32_t)(y.out * out[0].shape.n);
         const bool square = layer_.is_max() && x.kernel == y.kernel && x.kernel <= kLargestSquare &&
                             slides(x) && slides(y) && slides(z) && z.in == 1 && z.out == 1 &&
-                            z.kernel == 1;
-        r.dispatch_linear(
-            Shader::pool, {layer_.is_max(), square ? x.kernel : 0, planar},
-            {r.read(in[0]), r.write(out[0]), sizes},
-            {count, vectors, channels, in[0].pitch / 4, in[0].first / 4, pitch, first, x.in, y.in,
-             x.out, y.out, x.stride, y.stride, x.before, y.before},
-            count);
+                            z.kernel == 1 && rows <= kMostRows;
+        const Words constants = {layer_.is_max(), square ? x.kernel : 0, planar};
+        const std::vector<Binding> bindings = {r.read(in[0]), r.write(out[0]), sizes};
+        const Words push = {
+            count, vectors, channels, in[0].pitch / 4, in[0].first / 4, pitch,    first,   x.in,
+            y.in,  x.out,   y.out,    x.stride,        y.stride,        x.before, y.before};
+        if (square)
+            r.dispatch(Shader::pool, constants, bindings, push,
+                       ((uint32_t)x.out * vectors + 63) / 64, rows);
+        else
+            r.dispatch_linear(Shader::pool, constants, bindings, push, count);
         return kOk;
     }
 

@@ -16,6 +16,8 @@ const uint32_t kShortLine = 64, kManyLines = 65535;
 // Invocations for a line, unless each has its own. Devices run at least 128 in a group.
 const int kThreads = 64, kManyThreads = 128, kMostThreads = 512;
 const uint32_t kLongLine = 512;
+// Of a line that stays in shared memory.
+const uint32_t kMostKept = 1024;
 
 // Of a line: as many as there can be where there are few lines.
 int threads_of(const GpuDevice& device, uint32_t length, uint32_t lines) {
@@ -25,16 +27,41 @@ int threads_of(const GpuDevice& device, uint32_t length, uint32_t lines) {
     return few && most ? kMostThreads : kManyThreads;
 }
 
-void record_lines(Recorder& r, const Value& from, const Binding& to, bool floats, bool log,
-                  const Words& push, uint32_t length, uint32_t lines) {
-    const bool serial = length < kShortLine || lines > kManyLines;
-    const std::vector<Binding> bindings = {r.read(from), to};
+// One for each value, as far as a group has so many.
+int threads_for_each(const GpuDevice& device, uint32_t length) {
+    const VkPhysicalDeviceLimits& limits = device.limits();
+    const uint32_t most =
+        std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
+    uint32_t threads = kThreads;
+    while (threads < length && 2 * threads <= most) threads *= 2;
+    return (int)threads;
+}
+
+// push: up to the steps of the lines.
+void record_lines(Recorder& r, const Binding& from, const Binding& to, bool floats, bool log,
+                  Words push, uint32_t length, uint32_t lines,
+                  const ChannelSums* pooled = nullptr) {
+    const bool serial = !pooled && (length < kShortLine || lines > kManyLines);
+    const bool keeps = !serial && length <= kMostKept;
+    const int threads = serial   ? kThreads
+                        : pooled ? threads_for_each(r.device(), length)
+                                 : threads_of(r.device(), length, lines);
+    const Words constants = {serial,           log, threads, floats, keeps ? kMostKept : 0,
+                             pooled != nullptr};
+    push.push_back(pooled ? pooled->parts : 0);
+    push.push_back(1.f / (float)(pooled ? pooled->pixels : 1));
+    const std::vector<Binding> bindings = {from, to, pooled ? r.read_block(pooled->block) : from};
     if (serial)
-        r.dispatch_linear(Shader::softmax, {serial, log, kThreads, floats}, bindings, push, lines);
+        r.dispatch_linear(Shader::softmax, constants, bindings, push, lines);
     else
-        r.dispatch(Shader::softmax,
-                   {serial, log, threads_of(r.device(), length, lines), floats}, bindings, push,
-                   lines);
+        r.dispatch(Shader::softmax, constants, bindings, push, lines);
+}
+
+// Of values that follow each other.
+Words plain_lines(uint32_t length, uint32_t lines, uint32_t from, uint32_t to) {
+    Words push = {lines, length, 1, 1, from, to};
+    for (uint32_t words : {lines, length, length}) push.insert(push.end(), {words, 1, 1, 1});
+    return push;
 }
 
 class SoftmaxVulkan : public VulkanLayer {
@@ -50,16 +77,24 @@ public:
         else
             VulkanLayer::choose_layouts(in_shapes, out_shapes, in, out);
     }
-    bool fuses(StepFusion fusion, const Shapes&, const Shapes&) const override {
-        return fusion == StepFusion::kHost;
+    bool fuses(StepFusion fusion, const Shapes& in, const Shapes&) const override {
+        if (fusion != StepFusion::kPooled) return fusion == StepFusion::kHost;
+        const size_t length = (size_t)in[0].size(axis_of(in[0]));
+        return in[0].total() == length && length <= kMostKept;
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
         return record_fused(r, in, out, Fused());
     }
     int record_fused(Recorder& r, const Values& in, const Values& out,
                      const Fused& fused) const override {
-        const int dims = in[0].shape.dims;
-        const int axis = axis_index(dims, axis_ < 0 ? axis_ + dims : axis_);
+        const Binding stored = fused.host ? *fused.host : r.write(out[0]);
+        if (fused.pooled) {
+            const uint32_t length = (uint32_t)out[0].shape.total();
+            record_lines(r, r.read_block(fused.pooled->block), stored, fused.host_floats, log_,
+                         plain_lines(length, 1, 0, out[0].first), length, 1, fused.pooled);
+            return kOk;
+        }
+        const int axis = axis_index(in[0].shape.dims, axis_of(in[0].shape));
         const MemoryAxes from = memory_axes(in[0]), to = memory_axes(out[0]);
         const uint32_t length = from.sizes[axis];
         Words sizes, steps, made;
@@ -73,12 +108,13 @@ public:
         Words push = {lines, length, from.steps[axis], to.steps[axis], in[0].first, out[0].first};
         for (const Words* words : {&sizes, &steps, &made})
             push.insert(push.end(), words->begin(), words->end());
-        const Binding stored = fused.host ? *fused.host : r.write(out[0]);
-        record_lines(r, in[0], stored, fused.host_floats, log_, push, length, lines);
+        record_lines(r, r.read(in[0]), stored, fused.host_floats, log_, push, length, lines);
         return kOk;
     }
 
 private:
+    int axis_of(const Shape& shape) const { return axis_ < 0 ? axis_ + shape.dims : axis_; }
+
     const int& axis_;  // of the layer
     const bool log_;
 };
@@ -87,9 +123,8 @@ private:
 
 void record_softmax(Recorder& r, const Value& from, const Value& to, uint32_t length,
                     uint32_t lines) {
-    Words push = {lines, length, 1, 1, from.first, to.first};
-    for (uint32_t words : {lines, length, length}) push.insert(push.end(), {words, 1, 1, 1});
-    record_lines(r, from, r.write(to), false, false, push, length, lines);
+    record_lines(r, r.read(from), r.write(to), false, false,
+                 plain_lines(length, lines, from.first, to.first), length, lines);
 }
 
 int make_softmax_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {

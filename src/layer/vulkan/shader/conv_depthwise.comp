@@ -1,4 +1,5 @@
-// Depthwise convolution: an invocation makes four channels of a pixel. weight: [tap][vec4s]. With kSums
+// Depthwise convolution: an invocation makes four channels of a pixel, with kRows of row
+// gl_WorkGroupID.y of all items, which takes fewer divisions. weight: [tap][vec4s]. With kSums
 // a group makes 8 vec4s of channels of some pixels of an item, `splits` an invocation, and stores what they
 // sum up to.
 #version 450
@@ -13,6 +14,7 @@
 // Taps along both axes of a square window; 0: any window.
 layout(constant_id = 4) const int kSquare = 0;
 layout(constant_id = 5) const bool kSums = false;
+layout(constant_id = 6) const bool kRows = false;
 layout(set = 0, binding = 5) writeonly buffer Sums { vec4 pixel_sums[]; };  // [item][part][vec4s]
 shared vec4 sums[64];
 
@@ -42,17 +44,25 @@ vec4 square_window(ivec4 window, int c, int vectors) {
     return sum;
 }
 
-vec4 made(int pixel, int c, int vectors) {
-    const ivec4 window = window_of(pixel);
+vec4 made(ivec4 window, int pixel, int c, int vectors) {
     vec4 sum = kSquare > 0 ? square_window(window, c, vectors) : any_window(window, c, vectors);
     return store_output(pixel, c, c, biased(sum, c));
 }
 
 void main() {
     const int vectors = (channels + 3) / 4;
+    if (kRows) {
+        const uint at = gl_WorkGroupID.x * 64u + gl_LocalInvocationID.x;
+        const int ox = int(at / uint(vectors)), c = int(at) - ox * vectors;
+        const int row = int(gl_WorkGroupID.y), item = row / y_h, oy = row - item * y_h;
+        const ivec4 window = ivec4(ox * stride_w - before_w, oy * stride_h - before_h, 0,
+                                   item * x_w * x_h);
+        if (ox < y_w) made(window, row * y_w + ox, c, vectors);
+        return;
+    }
     if (!kSums) {
-        const int i = int(linear_index());
-        if (i < y_pixels * vectors) made(i / vectors, i % vectors, vectors);
+        const int i = int(linear_index()), pixel = i / vectors;
+        if (pixel < y_pixels) made(window_of(pixel), pixel, i - pixel * vectors, vectors);
         return;
     }
     const int thread = int(gl_LocalInvocationID.x), part = int(gl_WorkGroupID.y);
@@ -61,7 +71,9 @@ void main() {
     vec4 sum = vec4(0.0);
     for (int i = 0; i < splits; i++) {
         const int pixel = (part * splits + i) * 8 + thread / 8;
-        if (pixel < plane && c < vectors) sum += made(item * plane + pixel, c, vectors);
+        const int of_items = item * plane + pixel;
+        if (pixel < plane && c < vectors)
+            sum += made(window_of(of_items), of_items, c, vectors);
     }
     sums[thread] = sum;
     barrier();

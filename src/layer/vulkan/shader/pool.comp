@@ -1,4 +1,5 @@
-// Pooling on channels-last blobs: an invocation makes four channels of a pixel.
+// Pooling on channels-last blobs: an invocation makes four channels of a pixel, with kSquare of row
+// gl_WorkGroupID.y of all items.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -43,24 +44,32 @@ ivec3 span_of(Axis axis, int i) {
 // NaN stays.
 float larger(float most, float v) { return is_nan(most) || most > v ? most : v; }
 
-// Unrolled, so that all loads are under way at once.
-vec4 square_window(int pixel, int c) {
-    const int row = pixel / y_w, item = row / y_h;
-    const int left = (pixel - row * y_w) * stride_w - before_w;
-    const int top = (row - item * y_h) * stride_h - before_h;
-    const int first = x_first + ((item * x_h + top) * x_w + left) * x_pitch + c;
-    vec4 most = vec4(-kInfinity);
-    bool empty = true;
-    [[unroll]] for (int ky = 0; ky < kSquare; ky++) {
-        [[unroll]] for (int kx = 0; kx < kSquare; kx++) {
-            const bool inside = uint(top + ky) < uint(x_h) && uint(left + kx) < uint(x_w);
-            const vec4 v = vec4(x[inside ? first + (ky * x_w + kx) * x_pitch : x_first + c]);
-            if (!inside) continue;
-            for (int lane = 0; lane < 4; lane++) most[lane] = larger(most[lane], v[lane]);
-            empty = false;
-        }
+// All loads are under way at once. Each invocation runs through this once, so that its code is kept
+// short: what lies outside repeats an edge, and NaN is looked for in the sum of all.
+vec4 square_window(int row, int column, int c) {
+    const int item = row / y_h;
+    const int left = column * stride_w - before_w, top = (row - item * y_h) * stride_h - before_h;
+    if (max(left, top) <= -kSquare || left >= x_w || top >= x_h) return vec4(-3.402823466e38);
+    int across[kSquare + 1], down[kSquare + 1];
+    [[unroll]] for (int k = 0; k < kSquare; k++) {
+        across[k] = clamp(left + k, 0, x_w - 1) * x_pitch + x_first + c;
+        down[k] = (item * x_h + clamp(top + k, 0, x_h - 1)) * x_w * x_pitch;
     }
-    return empty ? vec4(-3.402823466e38) : most;
+    vec4 most = vec4(-kInfinity), sum = vec4(0.0);
+    [[unroll]] for (int k = 0; k < kSquare * kSquare; k++) {
+        const vec4 v = vec4(x[down[k / kSquare] + across[k % kSquare]]);
+        most = max(most, v);
+        sum += v;
+    }
+    if (!is_nan((sum.x + sum.y) + (sum.z + sum.w))) return most;
+    most = vec4(-kInfinity);
+    [[dont_unroll]] for (int k = 0; k < kSquare * kSquare; k++) {
+        const int px = clamp(left + k % kSquare, 0, x_w - 1);
+        const int py = item * x_h + clamp(top + k / kSquare, 0, x_h - 1);
+        const vec4 v = vec4(x[x_first + (py * x_w + px) * x_pitch + c]);
+        for (int lane = 0; lane < 4; lane++) most[lane] = larger(most[lane], v[lane]);
+    }
+    return most;
 }
 
 void store(int pixel, int c, vec4 v) {
@@ -76,13 +85,17 @@ void store(int pixel, int c, vec4 v) {
 }
 
 void main() {
+    if (kSquare > 0) {
+        const int row = int(gl_WorkGroupID.y);
+        const uint at = gl_WorkGroupID.x * 64u + gl_LocalInvocationID.x;
+        const int column = int(at / uint(vectors)), c = int(at) - column * vectors;
+        if (column >= y_w) return;
+        store(row * y_w + column, c, square_window(row, column, c));
+        return;
+    }
     const uint index = linear_index();
     if (index >= count) return;
     const int pixel = int(index) / vectors, c = int(index) - pixel * vectors;
-    if (kSquare > 0) {
-        store(pixel, c, square_window(pixel, c));
-        return;
-    }
     int rest = pixel;
     ivec3 spans[3];
     for (int k = 0; k < 3; k++) {

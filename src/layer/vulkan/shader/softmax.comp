@@ -1,6 +1,8 @@
 // Softmax or its logarithm (kLog) along an axis: a group for each line, or (kSerial) an invocation.
+// With kPooled the only line is the averages of pixels.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "math.glsl"
 
@@ -8,16 +10,37 @@ layout(constant_id = 0) const bool kSerial = false;
 layout(constant_id = 1) const bool kLog = false;
 layout(constant_id = 2) const uint kThreads = 64;
 layout(constant_id = 3) const bool kFloats = false;  // outputs are f32 whatever blobs are stored as
+// Values of a line that are kept in shared memory at most; 0: they are read three times.
+layout(constant_id = 4) const uint kKept = 0;
+layout(constant_id = 5) const bool kPooled = false;
 layout(local_size_x_id = 2) in;
 READS(0, Input, x);
 WRITES(1, Output, y);
 layout(set = 0, binding = 1) writeonly buffer Floats { float floats[]; };  // the same, as f32
+// With kPooled: [parts of the pixels][values in vec4s].
+layout(set = 0, binding = 2) readonly buffer Sums { float pixel_sums[]; };
 // Lines by their first values: over the axes besides the softmax's.
 layout(push_constant) uniform Push {
     uint lines, length, x_step, y_step, x_first, y_first;
     uint sizes[4], x_steps[4], y_steps[4];
+    uint pooled_parts;
+    float pooled_scale;  // 1 / pixels
 };
 shared float parts[kThreads];
+shared float kept[kKept > 0u ? kKept : 1u];
+
+float value(uint from, uint i) {
+    if (!kPooled) return float(x[from + i * x_step]);
+    // Four at a time, so that many loads are under way at once.
+    const uint pitch = (length + 3u) / 4u * 4u;
+    float sum = 0.0;
+    for (uint first = 0u; first < pooled_parts; first += 4u)
+        [[unroll]] for (uint part = first; part < first + 4u; part++) {
+            const float v = pixel_sums[min(part, pooled_parts - 1u) * pitch + i];
+            if (part < pooled_parts) sum += v;
+        }
+    return sum * pooled_scale;
+}
 
 float reduced(float v, bool sum) {
     if (kSerial) return v;
@@ -50,18 +73,25 @@ void main() {
     }
     float most = -kInfinity;
     for (uint i = begin; i < length; i += step) {
-        const float v = float(x[from + i * x_step]);
+        const float v = value(from, i);
+        if (kKept > 0u) kept[i] = v;
         most = is_nan(most) || most > v ? most : v;
     }
     most = reduced(most, false);
     float sum = 0.0;
-    for (uint i = begin; i < length; i += step)
-        sum += exact_exp(float(x[from + i * x_step]) - most);
+    for (uint i = begin; i < length; i += step) {
+        const float v = exact_exp((kKept > 0u ? kept[i] : value(from, i)) - most);
+        if (kKept > 0u && !kLog) kept[i] = v;
+        sum += v;
+    }
     sum = reduced(sum, true);
     const float log_sum = kLog ? log(sum) : 0.0;
     for (uint i = begin; i < length; i += step) {
-        float v = float(x[from + i * x_step]) - most;
-        v = kLog ? v - log_sum : exact_exp(v) / sum;
+        float v = kKept > 0u ? kept[i] : value(from, i);
+        if (kLog)
+            v = v - most - log_sum;
+        else
+            v = (kKept > 0u ? v : exact_exp(v - most)) / sum;
         if (kFloats)
             floats[to + i * y_step] = v;
         else

@@ -6,8 +6,8 @@
 #define SUM4 vec4
 #endif
 layout(set = 0, binding = 5) coherent buffer Parts { SUM4 parts[]; };
-layout(set = 0, binding = 6) coherent buffer Counters { uint counters[]; };
-shared bool split_is_last;
+#define ARRIVE_BINDING 6
+#include "arrive.glsl"
 // False: splits is 1, and the code for more is left out.
 layout(constant_id = 19) const bool kDivides = true;
 
@@ -21,17 +21,7 @@ int split_tile() {
 int split_index() { return int(gl_WorkGroupID.z % uint(splits)); }
 
 // To be asked by all invocations when the part is stored: true in the group that arrives last.
-bool split_arrive(int tile) {
-    memoryBarrierBuffer();
-    barrier();
-    if (gl_LocalInvocationIndex == 0) {
-        split_is_last = atomicAdd(counters[tile], 1u) == uint(splits) - 1u;
-        if (split_is_last) counters[tile] = 0;  // for the next run
-    }
-    barrier();
-    memoryBarrierBuffer();
-    return split_is_last;
-}
+bool split_arrive(int tile) { return arrive(tile, uint(splits)); }
 
 // The first and the last step, of `steps_of_a_stage` each, that this group adds up.
 ivec2 split_range(int stages) {
