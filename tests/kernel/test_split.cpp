@@ -362,6 +362,138 @@ TEST(SplitPlan, matrices) {
                 }
 }
 
+// What lies in a row as terms.
+float joined(const uint16_t* row, int terms, size_t i) {
+    float sum = 0;
+    for (int t = 0; t < terms; t++)
+        sum += bfloat16_to_float32(row[(i / kSplitK * terms + t) * kSplitK + i % kSplitK]);
+    return sum;
+}
+
+// The kernels that have SplitSoftmaxKernels.
+std::vector<const SplitGemmKernels*> kernels_of_softmax() {
+    std::vector<const SplitGemmKernels*> some;
+    for (const SplitGemmKernels* k : all_kernels()) {
+        if (k->softmax) some.push_back(k);
+        if (k->two_products) some.push_back(k->two_products);
+    }
+    return some;
+}
+
+// A mask that hides some values; as bf16 exact.
+enum class MaskType { none, f32, bf16 };
+class SoftmaxMask {
+    MaskType type_;
+
+public:
+    std::vector<float> values;
+    std::vector<uint16_t> narrow;
+    SoftmaxMask(MaskType type, size_t n) : type_(type), values(n), narrow(n) {
+        for (size_t i = 0; type != MaskType::none && i < n; i++) {
+            values[i] = i % 5 == 3 ? -INFINITY : (float)(i % 7) / 4;
+            narrow[i] = float32_to_bfloat16(values[i]);
+        }
+    }
+    const void* data() const {
+        if (type_ == MaskType::none) return nullptr;
+        return type_ == MaskType::bf16 ? (const void*)narrow.data() : values.data();
+    }
+    bool is_narrow() const { return type_ == MaskType::bf16; }
+};
+
+// The exponentials to what their terms hold, zeros behind them, and their sum.
+TEST(SplitSoftmax, exponentials) {
+    for (const SplitGemmKernels* kernels : kernels_of_softmax())
+        for (size_t n : {1, 15, 16, 17, 31, 32, 33, 64, 100, 1000})
+            for (MaskType type : {MaskType::none, MaskType::f32, MaskType::bf16}) {
+                const int terms = kernels->terms;
+                // Of a value and of the polynomial.
+                const double most = terms == 1 ? 0x1p-8 + 0x1p-13 : 0x1p-16;
+                Guarded<float> row((n + kSplitK - 1) / kSplitK * kSplitK);
+                for (float& x : row) x = NAN;
+                std::vector<float> scores(n);
+                for (size_t i = 0; i < n; i++)
+                    row[i] = scores[i] = 8 * sinf((float)(i * i + n)) - 100;
+                const SoftmaxMask mask(type, n);
+                const float total =
+                    kernels->softmax({row.data(), n, .5f, mask.data(), mask.is_narrow()});
+                double top = -INFINITY, sum = 0, got_sum = 0;
+                const auto value = [&](size_t i) { return .5 * scores[i] + mask.values[i]; };
+                for (size_t i = 0; i < n; i++) top = std::max(top, value(i));
+                for (size_t i = 0; i < n; i++) {
+                    const double want = exp(value(i) - top);
+                    const float got = joined((const uint16_t*)row.data(), terms, i);
+                    // The difference from the largest is rounded to f32.
+                    ASSERT_NEAR(got, want, (most + 0x1p-17) * want)
+                        << terms << " " << n << " " << i;
+                    sum += want, got_sum += got;
+                }
+                for (size_t i = n; i < row.size(); i++)
+                    ASSERT_EQ(joined((const uint16_t*)row.data(), terms, i), 0.f) << n << " " << i;
+                ASSERT_NEAR(total, sum, most * sum) << terms << " " << n;
+                EXPECT_TRUE(terms == 2 || fabs(total - got_sum) <= 1e-6 * sum) << n;
+            }
+}
+
+TEST(SplitSoftmax, nothing_and_not_finite) {
+    for (const SplitGemmKernels* kernels : kernels_of_softmax())
+        for (size_t n : {1, 20, 40, 70}) {
+            const size_t whole = (n + kSplitK - 1) / kSplitK * kSplitK;
+            std::vector<float> row(whole, -INFINITY);
+            const uint16_t* const values = (const uint16_t*)row.data();
+            EXPECT_EQ(1.f, kernels->softmax({row.data(), n, 1.f, nullptr, false}));
+            for (size_t i = 0; i < whole; i++) EXPECT_EQ(0.f, joined(values, kernels->terms, i));
+            for (float odd : {NAN, INFINITY}) {
+                row.assign(whole, 1.f);
+                row[n - 1] = odd;
+                EXPECT_TRUE(isnan(kernels->softmax({row.data(), n, 1.f, nullptr, false})));
+            }
+            row.assign(whole, -INFINITY);
+            row[n / 2] = NAN;
+            EXPECT_TRUE(isnan(kernels->softmax({row.data(), n, 1.f, nullptr, false})));
+        }
+}
+
+// Rows of two terms by columns that are exact as bf16.
+TEST(SplitSoftmax, two_products) {
+    QUOLL_NEED_KERNELS();
+    for (const SplitGemmKernels* one : all_kernels()) {
+        if (!one->two_products) continue;
+        const SplitGemmKernels& kernels = *one->two_products;
+        for (size_t m : {8, 33, 64})
+            for (size_t n : {1, 17, 32, 75})
+                for (size_t k : {1, 32, 75, 1100}) {
+                    const size_t a_row = (k + kSplitK - 1) / kSplitK * kSplitK;
+                    Guarded<float> a(m * a_row), w(n * k), c(m * n);
+                    fill(a), fill(w);
+                    for (float& x : w) x = bfloat16_to_float32(float32_to_bfloat16(x));
+                    for (size_t i = 0; i < m; i++)
+                        kernels.softmax({a.data() + i * a_row, k, 1.f, nullptr, false});
+                    const TileShape shape = tile_shape(m, n, k, (ptrdiff_t)a_row, (ptrdiff_t)n);
+                    Guarded<uint16_t> packed(SplitPlan::packed_size(kernels, shape));
+                    SplitPlan::pack(kernels, w.data(), shape, packed.data());
+                    const std::vector<float> bias(SplitPlan::bias_size(n));
+                    const SplitPlan plan(kernels, shape, 2);
+                    Guarded<float> workspace(plan.workspace());
+                    ASSERT_TRUE(plan.run(a.data(), packed.data(), bias.data(), c.data(), nullptr, 0,
+                                         FusedActivation(), workspace.data()));
+                    for (size_t i = 0; i < m; i++)
+                        for (size_t j = 0; j < n; j++) {
+                            double sum = 0, squares = 0;
+                            for (size_t l = 0; l < k; l++) {
+                                const float x =
+                                    joined((const uint16_t*)(a.data() + i * a_row), 2, l);
+                                const double p = (double)x * w[j * k + l];
+                                sum += p, squares += p * p;
+                            }
+                            ASSERT_NEAR(c[i * n + j], sum,
+                                        0x1p-22 * (1 + sqrt((double)k)) * (sqrt(squares) + 1))
+                                << m << " " << n << " " << k;
+                        }
+                }
+    }
+}
+
 // The kernels that pack a matrix do it as split_pack does.
 TEST(SplitPlan, matrices_are_packed) {
     QUOLL_NEED_KERNELS();
@@ -378,7 +510,7 @@ TEST(SplitPlan, matrices_are_packed) {
                         columns[i] = b[i % k * k_step + i / k * n_step];
                     std::vector<int> order(steps * kSplitK, -1);
                     for (size_t i = 0; i < k; i++) order[i] = (int)i;
-                    Guarded<uint16_t> want(split_packed_size(kernels->terms, n, steps)),
+                    Guarded<uint16_t> want(split_packed_size(kernels->b_terms(), n, steps)),
                         got(want.size());
                     split_pack(*kernels, columns.data(), k, order.data(), n, steps, want.data());
                     kernels->pack({b.data(), k_step, n_step, k, n, got.data()});
@@ -788,6 +920,34 @@ void expect_ieee(const char* type, const std::vector<std::pair<int, int>>& param
         ASSERT_EQ(0, fast->forward(inputs, got, opt));
         expect_ieee(got[0], want[0]);
     }
+}
+
+// Where a product of two terms by values meets them it is made again on vectors.
+TEST(SplitLayers, bf16_values_that_are_not_finite) {
+    QUOLL_NEED_KERNELS();
+    const Emulation emulation;
+    Mat v = random_mat(Shape(160, 300, 2));
+    v.channel(0).row(17)[5] = INFINITY, v.channel(1).row(290)[40] = NAN;
+    std::vector<Mat> in = {random_mat(Shape(64, 140, 4)), random_mat(Shape(64, 300, 2)), v};
+    for (Mat& m : in) cast_float32_to_bfloat16(m, m);
+    std::vector<Mat> wide(3), want(1), got(1);
+    for (int i = 0; i < 3; i++) cast_bfloat16_to_float32(in[i], wide[i]);
+    Option opt;
+    opt.use_bf16_storage = true;
+    const LayerPtr reference = make_layer("SDPA", {}, {}, true, Option()),
+                   fast = make_layer("SDPA", {}, {}, false, opt);
+    ASSERT_TRUE(reference && fast);
+    ASSERT_EQ(0, reference->forward(wide, want, Option()));
+    ASSERT_EQ(0, fast->forward(in, got, opt));
+    cast_bfloat16_to_float32(got[0], got[0]);
+    for (int c = 0; c < 4; c++)
+        for (int i = 0; i < 140 * 160; i++) {
+            const float g = got[0].channel(c)[i], w = want[0].channel(c)[i];
+            ASSERT_TRUE(isnan(w)   ? isnan(g)
+                        : isinf(w) ? g == w
+                                   : fabsf(g - w) <= 1e-2f)
+                << g << " for " << w << " at " << i << " head " << c;
+        }
 }
 
 // Zeros and very small values, whose product with infinity is NaN or not.

@@ -66,7 +66,14 @@ SCALED_FIRST = ('qr = MatMul(x, wq) qs = Mul(qr, r) q4 = Reshape(qs, heads) q = 
 PLACES = 'int64[1] n0 = {0}, int64[1] n1 = {1}, int64[1] n2 = {2}, int64[1] n3 = {3}, float f = {0.3}'
 INDICES = 'int64 i0 = {0}, int64 i1 = {1}, int64 i2 = {2}'
 JOINED = {'w': (16, 36), 'b': (36,), 'w2': (12, 16)}
+BY_HEADS = 't = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(q, t) c = Mul(p, f) a = Add(c, mask) s = Softmax<axis = -1>(a) y = MatMul(s, v)'
 CASES = {
+    'a factor of each head': Case(
+        graph(BY_HEADS, 'float[3,1,1] f = {2.0, 0.5, 3.0}'), ['SDPA'], ['MatMul', 'Softmax'],
+        [('Softmax<axis = -1>', 'Softmax<axis = 2>'), ('Mul(p, f)', 'Mul(f, mask)')], 's', {'mask': CAUSAL}),
+    'a factor of each head, an input': Case(
+        graph(BY_HEADS, '', HEADS + ', float[2,3,1,1] f'), ['SDPA'], ['MatMul', 'Softmax'], [('2,3,1,1] f', '2,3,7,1] f')],
+        'p', {'mask': CAUSAL}),
     'windows beside heads': Case(
         graph(NESTED, 'float r = {0.3}', HEADS.replace('2,3,7', '2,3,4,7'), 'float[2,3,4,7,8]'), ['SDPA'], ['MatMul', 'Softmax'],
         [('Softmax<axis = -1>', 'Softmax<axis = 3>')], 's', {'mask': CAUSAL}),

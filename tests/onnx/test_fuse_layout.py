@@ -52,6 +52,9 @@ CASES = {
               ' y = Reshape(p, q)', 'int64[2] m = {-1, 12}, int64[2] l = {6, 5}, int64[1] z = {0}', 'float[N,6,3,4]',
               'float[A,B,C]'), ['InnerProduct'], ['ReshapeTo', 'Gemm', 'ShapeOf'], [], '',
         {'w': (5, 12), 'b': (5,)}, sizes={'N': 2}),
+    'an operand that is repeated': Case(
+        graph('n = ReduceL2<axes = [3]>(x) e = Expand(n, s) d = Div(x, e) c = Expand(n, l) y = Add(c, d)',
+              'int64[4] s = {2, 12, 4, 6}, int64[4] l = {1, 1, 1, 6}'), ['BinaryOp'], ['Expand']),
     'reshapes as one': Case(
         graph('a = Reshape(x, m) b = Unsqueeze(a, z) y = Reshape(b, l)',
               'int64[2] m = {-1, 6}, int64[1] z = {0}, int64[4] l = {2, 3, 16, 6}'), ['Reshape'], ['ExpandDims']),

@@ -16,8 +16,9 @@ const double kAbsorbs = -1e38;
 struct Attention {
     std::string q, k, v;
     double scale = 1;
-    std::vector<std::string> masks;  // values that are added
-    std::vector<std::string> ends;   // values of the graph that these come from
+    std::vector<std::string> masks;    // values that are added
+    std::vector<std::string> factors;  // values of heads that the queries are multiplied by
+    std::vector<std::string> ends;     // values of the graph that these come from
     // The keys as they are found: value k, with these axes moved if there are any.
     std::vector<int64_t> k_perm;
     std::vector<Dim> k_shape;  // if not empty: k is reshaped to this
@@ -90,6 +91,25 @@ bool take_keys(const Match& m, const std::string& transposed, Attention* a) {
 
 bool take_scores(Match& m, const std::string& value, int depth, Attention* a);
 
+// Scores multiplied by a number of each head, which the queries may be instead: there are fewer.
+bool take_factor(Match& m, const Node& product, int depth, Attention* a) {
+    for (int i = 0; i < 2; i++) {
+        const Value *factor = m.value(product.inputs[1 - i]), *x = m.value(product.inputs[i]);
+        if (!factor || !x || !factor->floats() || factor->rank() > x->rank()) continue;
+        bool fits = true;
+        for (int from_end = 1; from_end <= factor->rank(); from_end++) {
+            const Dim& own = factor->shape[(size_t)(factor->rank() - from_end)];
+            const Dim& all = x->shape[(size_t)(x->rank() - from_end)];
+            fits = fits && (own.is(1) || (from_end > 2 && same(own, all)));
+        }
+        if (!fits || !take_scores(m, product.inputs[i], depth + 1, a)) continue;
+        a->factors.push_back(product.inputs[1 - i]);
+        a->ends.push_back(product.inputs[1 - i]);
+        return a->masks.empty();
+    }
+    return false;
+}
+
 // Masks that are added to windows of items, as Swin has it: the sum in more axes.
 bool take_windows(Match& m, const Node& reshape, const std::string& value, int depth,
                   Attention* a) {
@@ -129,7 +149,7 @@ bool take_choice(Match& m, const Node& where, int depth, Attention* a) {
     return false;
 }
 
-// Value as q k^T scale, with masks added.
+// Value as q k^T scale, by factors, with masks added.
 bool take_scores(Match& m, const std::string& value, int depth, Attention* a) {
     const Node* node = m.maker(m.root(value));
     if (!node || !node->domain.empty() || depth > 6 || m.constant(value)) return false;
@@ -154,11 +174,13 @@ bool take_scores(Match& m, const std::string& value, int depth, Attention* a) {
         }
         return false;
     }
+    if (node->op == "Mul") return take_factor(m, *node, depth, a);
     if (node->op == "Where") return take_choice(m, *node, depth, a);
     return node->op == "Reshape" && take_windows(m, *node, m.root(value), depth, a);
 }
 
-// The sizes of an attention: [B][H][W][S][T], the first ones as far as the rank has them; W: windows.
+// The sizes of an attention: [B][H][W][S][T], the first ones as far as the rank has them; W:
+// windows.
 struct Sizes {
     std::vector<Dim> lead;
     Dim src, dst;
@@ -351,11 +373,12 @@ bool attention(Match& m) {
     std::vector<std::string> ends = {a.q, a.k, a.v};
     ends.insert(ends.end(), a.ends.begin(), a.ends.end());
     if (!m.closed(ends)) return false;
+    for (const std::string& factor : a.factors) a.q = m.emit("Mul", {a.q, factor});
     if (!a.k_perm.empty())
         a.k = m.emit("Transpose", {a.k}, [&](Node* t) { set_ints(t, "perm", a.k_perm); });
     if (!a.k_shape.empty())
         a.k = m.emit("Reshape", {a.k, m.add_constant(Tensor::of_ints(values_of(a.k_shape)))});
-    if (a.k.empty()) return false;
+    if (a.q.empty() || a.k.empty()) return false;
     AttentionOperands o = {m.c.find_value(a.q), m.c.find_value(a.k), m.c.find_value(a.v), nullptr,
                            a.scale};
     Sizes s;

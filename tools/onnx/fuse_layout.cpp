@@ -230,6 +230,21 @@ bool sink(Match& m) {
     return m.replace_open(node);
 }
 
+// An operand that is repeated to the sizes of the other, which the operator does by itself.
+bool repeated_operand(Match& m) {
+    for (size_t i = 0; i < 2; i++) {
+        const Node* expand = m.maker(m.last.inputs[i], "Expand");
+        const Value *wide = m.value(m.last.inputs[i]), *other = m.value(m.last.inputs[1 - i]);
+        if (!expand || m.constant(m.last.inputs[i]) || !wide || !other ||
+            !same(wide->shape, other->shape))
+            continue;
+        Node node = m.node(m.last.op.c_str(), m.last.inputs);
+        node.inputs[i] = expand->inputs[0];
+        return m.replace_open(node);
+    }
+    return false;
+}
+
 }  // namespace
 
 std::vector<Pattern> layout_patterns() {
@@ -241,6 +256,8 @@ std::vector<Pattern> layout_patterns() {
         {"Reshape", "reshapes", reshapes},
         {"Reshape", "rows of a product", rows_of_product},
     };
+    for (const char* op : {"Add", "Sub", "Mul", "Div"})
+        all.push_back({op, "repeated operand", repeated_operand});
     all.push_back({"Concat", "transposes moved", sink});
     for (const OpEntry* entry : all_ops())
         if (!*entry->domain && (entry->traits & kOpElementwise))

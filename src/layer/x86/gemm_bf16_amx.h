@@ -5,12 +5,14 @@
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/x86/split_operands.h"
 #include "layer/x86/split_rows.h"
+#include "layer/x86/split_softmax.h"
 #include "layer/x86/tile_loop.h"
 
 namespace quoll {
 
 // split_store_amx.cpp
 extern const SplitStoreKernels QUOLL_TILE_NAME(split_store);
+extern const SplitGemmKernels QUOLL_TILE_NAME(gemm_bf16x2_32x32);
 
 namespace {
 
@@ -30,6 +32,9 @@ struct Bf16 {
 
 void begin_bf16(int tile_rows) { begin_tiles(tile_rows, kUnitRowBytes, 2); }
 
+template <int products>
+constexpr int kTermsOfB = products == 2 ? 1 : kTerms<products>;
+
 template <int products, int tiles, int vectors>
 void split_tile(const SplitTile& t) {
     // A sum of one product keeps 8 bits: there is nothing to gain by adding in several chains.
@@ -44,7 +49,7 @@ void split_tile(const SplitTile& t) {
         for (; s < end; s++) {
             step.a = t.a + t.steps[s];
             step.template run<products>();
-            step.b += kTerms<products> * vectors * kTileBytes;
+            step.b += kTermsOfB<products> * vectors * kTileBytes;
             fetcher.fetch();
         }
         if (section == 0) {
@@ -86,7 +91,7 @@ void chain_tile(const SplitTile& t, const SplitEpilogue& epilogue) {
     work();
     for (size_t s = 1; s < t.num_steps; s++) {
         step.a = t.a + t.steps[s];
-        step.b += kTerms<products> * 2 * kTileBytes;
+        step.b += kTermsOfB<products> * 2 * kTileBytes;
         step.template run<products>(KeepSums(), work);
         fetcher.fetch();
         work();
@@ -137,6 +142,17 @@ constexpr void (*spin_vectors)(int) = nullptr;
 #endif
 
 template <int products>
+constexpr SplitSoftmaxKernel softmax_kernel() {
+    if constexpr (products <= 2) return &split_softmax<products>;
+    return nullptr;
+}
+
+template <int products>
+constexpr const SplitGemmKernels* two_products() {
+    return products == 1 ? &QUOLL_TILE_NAME(gemm_bf16x2_32x32) : nullptr;
+}
+
+template <int products>
 constexpr SplitGemmKernels split_kernels() {
     return {products,
             kTerms<products>,
@@ -161,7 +177,9 @@ constexpr SplitGemmKernels split_kernels() {
             false,
             0,
             false,
-            nullptr};
+            nullptr,
+            softmax_kernel<products>(),
+            two_products<products>()};
 }
 
 }  // namespace

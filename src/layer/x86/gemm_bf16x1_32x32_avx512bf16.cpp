@@ -4,6 +4,7 @@
 
 #include "layer/x86/fetcher.h"
 #include "layer/x86/split_operands.h"
+#include "layer/x86/split_softmax.h"
 #include "layer/x86/split_store.h"
 
 namespace quoll {
@@ -166,6 +167,8 @@ const SplitGemmKernels gemm_bf16x1_32x32_avx512bf16 = {
     false,
     64,
     false,
-    &multiply_to_c};
+    &multiply_to_c,
+    &split_softmax<1>,
+    nullptr};
 
 }  // namespace quoll

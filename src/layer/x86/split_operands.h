@@ -13,9 +13,9 @@ namespace {
 constexpr int kPanelBytes = 1024;
 
 template <int products>
-constexpr int kTerms = products == 6   ? 3
-                       : products == 3 ? 2
-                                       : 1;
+constexpr int kTerms = products == 6                    ? 3
+                       : products == 3 || products == 2 ? 2
+                                                        : 1;
 
 // The terms of 32 channels of a pixel.
 template <int products>
@@ -242,6 +242,16 @@ void pack_panel(const SplitPanel& t) {
                 }
             }
         }
+    }
+}
+
+// Rows of two terms, as the kernels of two products take them.
+inline void copy_terms(const SplitInput& t) {
+    const float* from = (const float*)t.src;
+    uint16_t* to = t.dst;
+    for (size_t p = 0; p < t.pixels; p++, from += t.src_pixel, to += t.dst_pixel) {
+        _mm512_store_si512(to, _mm512_loadu_si512(from));
+        _mm512_store_si512(to + kSplitK, _mm512_loadu_si512(from + 16));
     }
 }
 

@@ -106,6 +106,8 @@ struct Step {
                 b_before_b<0>(), b_before_b<2>();
         } else if constexpr (products == 3) {
             first<1>(before, work), a_before_b<0>(), b_before_b<1>();
+        } else if constexpr (products == 2) {
+            first<1>(before, work), a_before_b<0>();
         } else {
             first<0>(before, work);
         }

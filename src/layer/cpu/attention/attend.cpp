@@ -51,12 +51,13 @@ void attend_query(const KernelSet& kernels, const AttentionHead& h, int i, float
 
 // Queries and keys of bf16 blobs are exact as bf16, what the softmax gives is not: it takes two
 // terms, or the outputs would be off by more than their own rounding, unless they go where that is
-// small beside the other roundings.
-const SplitGemmKernels* kernels_of_sums(Option opt, bool rounds) {
-    if (opt.use_bf16_storage && !rounds) {
-        opt.use_bf16_storage = false;
-        opt.use_fp32_split = 3;
-    }
+// small beside the other roundings. exact: so are the values.
+const SplitGemmKernels* kernels_of_sums(Option opt, bool rounds, bool exact) {
+    const SplitGemmKernels* const kernels = split_kernels_for(opt);
+    if (!opt.use_bf16_storage || rounds) return kernels;
+    if (exact && kernels && kernels->two_products) return kernels->two_products;
+    opt.use_bf16_storage = false;
+    opt.use_fp32_split = 3;
     return split_kernels_for(opt);
 }
 
@@ -68,17 +69,60 @@ int block_of(const KernelSet& kernels, const Option& opt, int src) {
     return (src + blocks - 1) / blocks;
 }
 
-// Floats from one query's scores to the next one's: room for whole vectors.
+// Floats from one query's scores to the next one's: room for whole vectors, and steps of tiles.
 int score_step(const KernelSet& kernels, const AttentionHead& h) {
-    const int lanes = kernels.gemm->step;
+    const int lanes = kHasTileUnits ? (int)kSplitK : (int)kernels.gemm->step;
     return (h.dst + lanes - 1) / lanes * lanes;
 }
 
+// The second product of a block of queries, of what the softmax gives by values.
+struct SumsPlan {
+    GemmMatrix shape;
+    std::shared_ptr<const ProductPlan> product;
+    SplitSoftmaxKernel softmax;  // makes the terms that the product takes; null: floats
+    bool undivided;              // by the softmax; the sums are instead
+    bool rounds;                 // of floats: to bf16
+
+    static GemmMatrix matrix(const KernelSet& kernels, const AttentionHead& h, int count,
+                             bool reduced) {
+        GemmMatrix g = {};
+        g.kernels = &kernels;
+        g.reduced_a = reduced;
+        g.a_row = (reduced ? 2 : 1) * (ptrdiff_t)score_step(kernels, h), g.a_k = 1;
+        g.m = count, g.n = h.out_size, g.k = h.dst;
+        g.c_row = h.out_row;
+        g.c_pack = h.out_size;
+        return g;
+    }
+    SumsPlan(const KernelSet& kernels, const Option& opt, const AttentionHead& h, int count,
+             AttentionRounding rounding, double packings) {
+        const SplitGemmKernels* const split =
+            kernels_of_sums(opt, rounding.sums, rounding.exact_values);
+        softmax = opt.use_bf16_storage && split ? split->softmax : nullptr;
+        const auto plan = [&](bool reduced) {
+            shape = matrix(kernels, h, count, reduced);
+            product = std::make_shared<ProductPlan>(split, shape, packings, 1);
+        };
+        plan(softmax && split->products == 1);
+        if (!product->on_tiles()) {
+            softmax = nullptr;
+            plan(false);
+        }
+        rounds = rounding.sums && opt.use_bf16_storage && product->on_tiles();
+        undivided = softmax || rounds;
+    }
+    // As of BlockPlan.
+    SumsPlan(const SumsPlan& like, const AttentionHead& h, int count) : SumsPlan(like) {
+        shape = matrix(*like.shape.kernels, h, count, like.shape.reduced_a);
+        product = std::make_shared<ProductPlan>(*like.product, shape);
+    }
+};
+
 // What blocks of so many queries take: scores, then their sums of values.
 struct BlockPlan {
-    GemmMatrix scores_of, sums_of;
-    std::shared_ptr<const ProductPlan> scores, sums;
-    bool rounds;  // the scores to bf16, for the sums
+    GemmMatrix scores_of;
+    std::shared_ptr<const ProductPlan> scores;
+    SumsPlan sums;
     SoftmaxRow softmax_row;
 
     static GemmMatrix scores_matrix(const KernelSet& kernels, const AttentionHead& h, int count) {
@@ -90,34 +134,21 @@ struct BlockPlan {
         g.whole_panels = true;
         return g;
     }
-    static GemmMatrix sums_matrix(const KernelSet& kernels, const AttentionHead& h, int count) {
-        GemmMatrix g = {};
-        g.kernels = &kernels;
-        g.a_row = score_step(kernels, h), g.a_k = 1;
-        g.m = count, g.n = h.out_size, g.k = h.dst;
-        g.c_row = h.out_row;
-        g.c_pack = h.out_size;
-        return g;
-    }
     // packings: see ProductPlan.
     BlockPlan(const KernelSet& kernels, const Option& opt, const AttentionHead& h, int count,
-              bool rounds, double packings)
+              AttentionRounding rounding, double packings)
         : scores_of(scores_matrix(kernels, h, count)),
-          sums_of(sums_matrix(kernels, h, count)),
           scores(std::make_shared<ProductPlan>(split_kernels_for(opt), scores_of, packings, 1)),
-          sums(std::make_shared<ProductPlan>(kernels_of_sums(opt, rounds), sums_of, packings, 1)),
-          rounds(rounds && opt.use_bf16_storage && sums->on_tiles()),
+          sums(kernels, opt, h, count, rounding, packings),
           softmax_row(opt.use_bf16_storage ? kernels.norm->softmax_row_bf16
                                            : kernels.norm->softmax_row) {}
     // For another number of queries, with the same packed keys and values.
     BlockPlan(const BlockPlan& like, const AttentionHead& h, int count)
         : scores_of(scores_matrix(*like.scores_of.kernels, h, count)),
-          sums_of(sums_matrix(*like.scores_of.kernels, h, count)),
           scores(std::make_shared<ProductPlan>(*like.scores, scores_of)),
-          sums(std::make_shared<ProductPlan>(*like.sums, sums_of)),
-          rounds(like.rounds),
+          sums(like.sums, h, count),
           softmax_row(like.softmax_row) {}
-    size_t workspace() const { return std::max(scores->workspace(), sums->workspace()); }
+    size_t workspace() const { return std::max(scores->workspace(), sums.product->workspace()); }
 };
 
 // Packed keys and values of a head, and a thread's memory. rows: where heads are stored in 16 bits,
@@ -145,6 +176,30 @@ void divide(const KernelSet& kernels, float by, float* row, int count) {
     kernels.norm->scale_centred(row, count, 1, &none, &factor, nullptr);
 }
 
+// The softmax of the scores of a block's queries from `first` on, in place.
+// totals: those that their sums of values are divided by, if these are.
+void softmax_block(const AttentionHead& h, const BlockPlan& plan, int first,
+                   const StorageKernels* stored_mask, const BlockMemory& memory, float* totals) {
+    for (size_t i = 0; i < plan.scores_of.m; i++) {
+        const size_t query = first + i;
+        float* const scores = memory.scores + i * plan.scores_of.c_row;
+        const float* mask = mask_row(h, (int)query);
+        const uint16_t* const narrow = (const uint16_t*)h.mask + query * h.dst;
+        if (plan.sums.softmax) {
+            const bool is_narrow = mask && stored_mask;
+            totals[i] = plan.sums.softmax({scores, (size_t)h.dst, h.scale,
+                                           is_narrow ? (const void*)narrow : mask, is_narrow});
+            continue;
+        }
+        if (mask && stored_mask) {
+            stored_mask->widen(narrow, memory.mask, h.dst);
+            mask = memory.mask;
+        }
+        softmax_scores(plan.softmax_row, h, mask, h.scale, scores,
+                       plan.sums.rounds ? totals + i : nullptr);
+    }
+}
+
 // Queries from `first` on.
 void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockPlan& plan,
                   int first, const StoredTypes& types, const BlockMemory& memory) {
@@ -159,22 +214,13 @@ void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockP
     g.c = memory.scores;
     plan.scores->run(g, memory.workspace);
     float totals[kTileBlock];
-    for (size_t i = 0; i < g.m; i++) {
-        const int query = first + (int)i;
-        const float* mask = mask_row(h, query);
-        if (mask && types.mask) {
-            types.mask->widen((const uint16_t*)h.mask + (size_t)query * h.dst, memory.mask, h.dst);
-            mask = memory.mask;
-        }
-        softmax_scores(plan.softmax_row, h, mask, h.scale, memory.scores + i * g.c_row,
-                       plan.rounds ? totals + i : nullptr);
-    }
-    g = plan.sums_of;
+    softmax_block(h, plan, first, types.mask, memory, totals);
+    g = plan.sums.shape;
     g.a = memory.scores;
     g.b = memory.values, g.bias = memory.zeros;
     g.c = stored ? memory.rows : h.out + first * h.out_row;
-    plan.sums->run(g, memory.workspace);
-    for (size_t i = 0; i < g.m && plan.rounds; i++)
+    plan.sums.product->run(g, memory.workspace);
+    for (size_t i = 0; i < g.m && plan.sums.undivided; i++)
         divide(kernels, totals[i], g.c + i * g.c_row, h.out_size);
     uint16_t* const out = (uint16_t*)h.out + first * h.out_row;
     for (size_t i = 0; i < g.m && stored; i++)
@@ -207,13 +253,13 @@ struct AttentionPlan::Blocks {
 };
 
 AttentionPlan::AttentionPlan(const KernelSet& kernels, const AttentionHead& like, int count,
-                             int per_group, bool rounds, const Option& opt)
+                             int per_group, AttentionRounding rounding, const Option& opt)
     : block(block_of(kernels, opt, like.src)) {
     if (like.src < kFewQueries) return;
     const double packings = 1. / (Work(count, like.src, block).blocks * per_group);
     const int rows = std::min<int>(block, like.src);
     const int rest = like.src % rows ? like.src % rows : rows;
-    const BlockPlan whole(kernels, opt, like, rows, rounds, packings);
+    const BlockPlan whole(kernels, opt, like, rows, rounding, packings);
     blocks.reset(new Blocks{whole, BlockPlan(whole, like, rest)});
 }
 
@@ -221,7 +267,8 @@ AttentionPlan::~AttentionPlan() {}
 
 const char* AttentionPlan::algorithm() const {
     if (!blocks) return "queries";
-    return blocks->whole.scores->on_tiles() || blocks->whole.sums->on_tiles() ? "split" : "vectors";
+    return blocks->whole.scores->on_tiles() || blocks->whole.sums.product->on_tiles() ? "split"
+                                                                                      : "vectors";
 }
 
 int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int per_group,
@@ -243,7 +290,8 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
     const Mat zeros = product_bias(kernels, nullptr, std::max(h0.dst, h0.out_size), allocator);
     if (scores.empty() || zeros.empty()) return kOutOfMemory;
     QUOLL_RETURN_IF_ERROR(product_memory(whole.scores->packed_size(), groups, allocator, &keys));
-    QUOLL_RETURN_IF_ERROR(product_memory(whole.sums->packed_size(), groups, allocator, &values));
+    QUOLL_RETURN_IF_ERROR(
+        product_memory(whole.sums.product->packed_size(), groups, allocator, &values));
     QUOLL_RETURN_IF_ERROR(product_memory(std::max(whole.workspace(), last.workspace()), workers,
                                          allocator, &workspaces));
     const size_t widest = std::max(h0.size, h0.out_size);
@@ -260,7 +308,7 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
             s = {stored_rows.channel(thread), size, 1};
         }
         if (i % 2)
-            whole.sums->pack(s.data, s.row, s.column, 1, values.channel(i / 2));
+            whole.sums.product->pack(s.data, s.row, s.column, 1, values.channel(i / 2));
         else
             whole.scores->pack(s.data, s.column, s.row, 1, keys.channel(i / 2));
     });

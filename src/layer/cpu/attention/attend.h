@@ -11,13 +11,20 @@
 
 namespace quoll {
 
+// What heads with bf16 storage ask for.
+struct AttentionRounding {
+    // What the softmax gives is rounded to bf16, where a product that does so too takes the
+    // outputs.
+    bool sums = false;
+    bool exact_values = false;  // the values are those of a bf16 blob
+};
+
 // How heads of one size run: on tile units or vectors, in which blocks of queries.
 struct AttentionPlan : public LayerPlan {
     // like: the sizes and steps of any head. count: of heads, of which `per_group` neighbours share
-    // keys and values. rounds: with bf16 storage what the softmax gives is rounded to bf16, where a
-    // product that does so too takes the outputs.
+    // keys and values.
     AttentionPlan(const KernelSet& kernels, const AttentionHead& like, int count, int per_group,
-                  bool rounds, const Option& opt);
+                  AttentionRounding rounding, const Option& opt);
     ~AttentionPlan() override;
     // "queries" (one at a time), "split" or "vectors"
     const char* algorithm() const override;

@@ -139,8 +139,9 @@ int MultiHeadAttentionCpu::make_plan(const std::vector<Shape>& bottoms, const Op
     head.src = s.src, head.dst = s.dst;
     head.size = head.out_size = embed_dim / num_heads;
     head.q.row = head.out_row = embed_dim;
-    plan->heads = std::make_unique<AttentionPlan>(*kernels_, head, num_heads, 1,
-                                                  plan->out.split != nullptr, opt);
+    AttentionRounding rounding;
+    rounding.sums = plan->out.split != nullptr;
+    plan->heads = std::make_unique<AttentionPlan>(*kernels_, head, num_heads, 1, rounding, opt);
     if (s.from_cache) return kOk;
     QUOLL_RETURN_IF_ERROR(make(stored(k, k_, rows_of(s.at.k), s.dst), s.at.k, &plan->k));
     return make(stored(v, v_, rows_of(s.at.v), s.dst), s.at.v, &plan->v);

@@ -25,7 +25,9 @@ public:
         h.src = q.h, h.dst = kv_cache ? out[1].h : k.h;
         h.size = q.w, h.out_size = v.w;
         h.q.row = q.w, h.out_row = v.w;
-        *plan = std::make_shared<AttentionPlan>(*kernels_, h, q.c, q.c / k.c, false, opt);
+        AttentionRounding rounding;
+        rounding.exact_values = v.dtype == DType::bf16;
+        *plan = std::make_shared<AttentionPlan>(*kernels_, h, q.c, q.c / k.c, rounding, opt);
         return kOk;
     }
     int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms, std::vector<Mat>& tops,

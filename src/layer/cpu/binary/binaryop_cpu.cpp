@@ -315,61 +315,57 @@ bool BinaryOpCpu::run_rows(const Operand& a, const Operand& b, bool a_row, size_
     return true;
 }
 
-namespace {
-
-// What a side has of rows of `count` values, as floats: row after row is `step` values further on.
-void copy_rows(const Side& side, size_t step, size_t count, size_t rows,
-               const StorageKernels* storage, float* to) {
-    if (side.vector && step == count) count *= rows, rows = 1;
-    for (size_t r = 0; r < rows; r++, to += count) {
-        if (!side.vector)
-            std::fill_n(to, count, ((const float*)side.data)[r * step]);
-        else if (side.stored)
-            storage->widen((const uint16_t*)side.data + r * step, to, count);
-        else
-            memcpy(to, (const float*)side.data + r * step, count * 4);
-    }
-}
-
-}  // namespace
-
-// Short rows of which an operand has one value each, as those of an outer sum: several in a call,
-// gathered before. The axes from `covered` on are a row; what is behind the outermost one has no
-// gaps.
+// Short rows of which an operand has one value each, as those of an outer sum: so many that their
+// results are stored together. The axes from `covered` on are a row; what is behind the outermost
+// one has no gaps.
 void BinaryOpCpu::run_gathered(const Operand& a, const Operand& b, int covered, size_t count,
                                Mat& out, const Option& opt) const {
     const Axes4 to = axes_of(out);
     const StorageKernels* storage = storage_kernels(host_kernel_set(), out.dtype);
     const bool a_vector = layout_of(a.step, to.size, covered, 1) != kConstant;
-    const bool b_vector = layout_of(b.step, to.size, covered, 1) != kConstant;
+    const Operand &vectors = a_vector ? a : b, &values = a_vector ? b : a;
+    const bool stored = vectors.blob.dtype != DType::f32;
+    const int last = covered - 1;
     size_t inner = 1;  // rows of a step of the outermost axis
     for (int axis = 1; axis < covered; axis++) inner *= to.size[axis];
-    const size_t some = Chunks::kChunk / count, groups = (inner + some - 1) / some;
+    const size_t some = Chunks::kChunk / std::max<size_t>(count, kPatternSize);
+    const size_t groups = (inner + some - 1) / some;
     const int threads = threads_for(opt, (double)count * inner * to.size[0]);
     parallel_for((int64_t)(to.size[0] * groups), threads, [&](int64_t task) {
-        float x[Chunks::kChunk], y[Chunks::kChunk];
+        // Patterns come first: a register read from what was just stored in pieces would wait.
+        float patterns[Chunks::kChunk], wide[Chunks::kChunk], results[Chunks::kChunk];
         const size_t outer = task / groups, first = task % groups * some;
         const size_t rows = std::min(some, inner - first);
+        const size_t at = outer * to.step[0] + first * count;
+        float* y = storage ? results : (float*)out.data + at;
         // Rows along the last of the axes at a time.
-        const int last = covered - 1;
         for (size_t r = 0, run; r < rows; r += run) {
-            size_t at_a = outer * a.step[0], at_b = outer * b.step[0], rest = first + r;
+            size_t row = outer * vectors.step[0], value = outer * values.step[0], rest = first + r;
             run = std::min(rows - r, to.size[last] - rest % to.size[last]);
             for (int axis = last; axis >= 1; rest /= to.size[axis], axis--) {
                 const size_t i = rest % to.size[axis];
-                at_a += i * a.step[axis], at_b += i * b.step[axis];
+                row += i * vectors.step[axis], value += i * values.step[axis];
             }
-            copy_rows(side_of(a.blob, at_a, 1, a_vector), a.step[last], count, run, storage,
-                      x + r * count);
-            copy_rows(side_of(b.blob, at_b, 1, b_vector), b.step[last], count, run, storage,
-                      y + r * count);
+            for (size_t i = 0; i < run; i++)
+                set_pattern((const float*)values.blob.data + value + i * values.step[last], 1,
+                            patterns + i * kPatternSize);
+            size_t step = vectors.step[last];
+            const float* x = (const float*)vectors.blob.data + row;
+            if (stored) {
+                const size_t different = step ? run : 1;
+                for (size_t i = 0; i < different; i++)
+                    storage->widen((const uint16_t*)vectors.blob.data + row + i * step,
+                                   wide + i * count, count);
+                x = wide, step = step ? count : 0;
+            }
+            const float* pattern = patterns;
+            for (size_t i = 0; i < run; i++, x += step, y += count, pattern += kPatternSize)
+                if (a_vector)
+                    variants_->vector_pattern(x, pattern, y, count);
+                else
+                    variants_->pattern_vector(pattern, x, y, count);
         }
-        const Side sx = {x, 1, true, false}, sy = {y, 1, true, false};
-        const size_t at = outer * to.step[0] + first * count, n = rows * count;
-        if (storage)
-            apply_stored(*variants_, sx, sy, *storage, (uint16_t*)out.data + at, n);
-        else
-            apply(*variants_, sx, sy, (float*)out.data + at, n);
+        if (storage) storage->narrow(results, (uint16_t*)out.data + at, rows * count);
     });
 }
 

@@ -35,7 +35,7 @@ bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double pa
     const CostTable& costs = host_costs();
     const double packed = packings * (double)g.n * (double)g.k;
     const double tiles = SplitPlan::cycles(split, shape) +
-                         packed * (costs.pack_tile + costs.pack_tile_term * split.terms);
+                         packed * (costs.pack_tile + costs.pack_tile_term * split.b_terms());
     double vectors = ConvPlan::cycles(*g.kernels, conv) + packed * costs.pack_vector;
     if (g.reduced_a) vectors += (double)g.m * (double)g.k;  // f32 copies: a cycle a value
     if (g.reduced_c) vectors += (double)g.m * (double)g.n;
@@ -64,7 +64,8 @@ bool ProductPlan::fits(const GemmMatrix& g, int threads) const {
 }
 
 size_t ProductPlan::packed_size() const {
-    if (on_tiles()) return split_packed_size(split_->terms, shape_.n, split_steps(shape_.k)) / 2;
+    if (on_tiles())
+        return split_packed_size(split_->b_terms(), shape_.n, split_steps(shape_.k)) / 2;
     return (gemm_packed_size(*shape_.kernels->gemm, shape_.n, shape_.k) + 15) / 16 * 16;
 }
 
@@ -83,7 +84,7 @@ void ProductPlan::pack(const float* b, size_t k_step, size_t n_step, int threads
 
 void ProductPlan::pack_panel(const float* b, size_t k_step, size_t n_step, size_t panel,
                              float* packed) const {
-    const size_t size = split_panel_size(split_->terms, split_steps(shape_.k));
+    const size_t size = split_panel_size(split_->b_terms(), split_steps(shape_.k));
     const size_t columns = std::min<size_t>(kUnitColumns, shape_.n - panel * kUnitColumns);
     split_->pack({b, k_step, n_step, shape_.k, columns, (uint16_t*)packed + panel * size});
 }
@@ -94,19 +95,37 @@ void ProductPlan::run(const GemmMatrix& g, float* workspace) const {
         run_unpacked(g);
 }
 
+// A of kernels of two products as floats, rows of k values.
+static Mat joined_terms(const GemmMatrix& g) {
+    Mat m;
+    if (product_memory(g.m * g.k, 1, nullptr, &m) != kOk) return Mat();
+    float* to = m;
+    for (size_t i = 0; i < g.m; i++) {
+        const uint16_t* const row = (const uint16_t*)(g.a + i * g.a_row);
+        for (size_t k = 0; k < g.k; k++) {
+            const uint16_t* const term = row + k / kSplitK * 2 * kSplitK + k % kSplitK;
+            *to++ = bfloat16_to_float32(term[0]) + bfloat16_to_float32(term[kSplitK]);
+        }
+    }
+    return m;
+}
+
 // Infinite and NaN values, which tile units do not take, on vectors.
 void ProductPlan::run_unpacked(const GemmMatrix& g) const {
-    Mat plain, packed;
+    Mat plain, packed, joined;
     if (product_memory(g.n * g.k, 1, nullptr, &plain) == kOk) {
         split_unpack(*split_, (const uint16_t*)g.b, nullptr, g.n, g.k, g.k, plain);
         packed = gemm_packed(*g.kernels->gemm, plain, g.k, false, g.n, g.k);
     }
-    if (packed.empty()) {
+    const bool in_terms = split_->products == 2;
+    if (in_terms) joined = joined_terms(g);
+    if (packed.empty() || (in_terms && joined.empty())) {
         QUOLL_LOGE("[ProductPlan] out of memory for a product of values that are not finite");
         return;
     }
     GemmMatrix vectors = g;
     vectors.b = packed;
+    if (in_terms) vectors.a = joined, vectors.a_row = (ptrdiff_t)g.k;
     gemm_matrix(vectors, threads_);
 }
 

@@ -123,7 +123,7 @@ void unpack_floats(const uint16_t* packed, const int* order, size_t n, size_t k,
 void split_pack(const SplitGemmKernels& kernels, const float* src, size_t ld, const int* order,
                 size_t n, size_t steps, uint16_t* packed) {
     if (kernels.floats) return pack_floats(src, ld, order, n, steps, packed);
-    const int terms = kernels.terms;
+    const int terms = kernels.b_terms();
     for (size_t n0 = 0; n0 < n; n0 += kUnitColumns) {
         const size_t vectors = n - n0 > 16 ? 2 : 1;
         uint16_t* panel = packed + n0 / kUnitColumns * split_panel_size(terms, steps);
@@ -146,7 +146,7 @@ void split_pack(const SplitGemmKernels& kernels, const float* src, size_t ld, co
 void split_unpack(const SplitGemmKernels& kernels, const uint16_t* packed, const int* order,
                   size_t n, size_t k, size_t ld, float* dst) {
     if (kernels.floats) return unpack_floats(packed, order, n, k, ld, dst);
-    const int terms = kernels.terms;
+    const int terms = kernels.b_terms();
     const size_t steps = split_steps(k);
     for (size_t j = 0; j < n; j++) {
         const size_t panel = j / kUnitColumns, column = j % kUnitColumns;

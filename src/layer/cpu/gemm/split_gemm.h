@@ -6,6 +6,7 @@
 // of the value, lo 2^-16. Of the nine products of two such sums
 //   6  are as good as f32: the three left out are together at most 2^-23 of the product;
 //   3  (hi hi, hi mid, mid hi) keep 16 bits: what is left out is at most 3 * 2^-16;
+//   2  (hi hi, mid hi) keep 16 bits where B is bf16;
 //   1  (hi hi) is bf16: at most 2^-7.
 // The unit takes bf16 denormals as zero: mid and lo of values below 2^-110 in magnitude are partly
 // lost. An infinite value, or one that rounds to infinity (from 3.39e38), gives NaN where the
@@ -141,8 +142,23 @@ struct SplitPanel {
 };
 typedef void (*SplitPackKernel)(const SplitPanel& panel);
 
+// A row of scores becomes the exponentials of its softmax, undivided, in place, as bf16 terms:
+// value i is the sum of ((uint16_t*)row)[i / 32 * 32 * terms + t * 32 + i % 32] over the terms t.
+// Values from n up to whole steps are zero. Gives their sum; 1 and zeros where all scores are minus
+// infinity.
+struct SplitSoftmax {
+    float* row;  // scores
+    size_t n;    // > 0
+    float scale;
+    const void* mask;  // added to the scaled scores: floats, or bf16 if `bf16_mask`; or null
+    bool bf16_mask;
+};
+typedef float (*SplitSoftmaxKernel)(const SplitSoftmax& t);
+
 struct SplitGemmKernels {
-    int products, terms;  // 6 of 3 terms, 3 of 2, 1 of 1; f32 values in the room of 2 terms: 6
+    // 6 of 3 terms, 3 of 2, 1 of 1; f32 values in the room of 2 terms: 6. 2: A has two terms, which
+    // lie where their f32 values would, those of a step after each other, and B one.
+    int products, terms;
     // Before the first tile in a thread, with the tile_rows of all that follow, and after the last.
     void (*begin)(int tile_rows);
     void (*end)();
@@ -177,6 +193,11 @@ struct SplitGemmKernels {
     // % 16][k % 4].
     bool quads;
     SplitDirectKernel direct;  // for tile[0][1]; or null
+    // Rows of A of so many terms, which these kernels then read where they lie, by rows of bf16
+    // values if it is one; or null.
+    SplitSoftmaxKernel softmax;
+    const SplitGemmKernels* two_products;  // of kernels of one: those of two; or null
+    int b_terms() const { return products == 2 ? 1 : terms; }
     int word_bytes() const { return quads ? 8 : 4; }
 };
 // How much longer than usual the units take to multiply, at least 1, as measured over about 2 ms by

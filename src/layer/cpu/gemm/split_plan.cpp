@@ -57,7 +57,7 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
     TilePlan::Unit unit;
     unit.step_channels = kSplitK;
     unit.position_bytes = kernels.terms * kUnitRowBytes;
-    unit.step_bytes = split_panel_size(kernels.terms, 1) * sizeof(uint16_t);
+    unit.step_bytes = split_panel_size(kernels.b_terms(), 1) * sizeof(uint16_t);
     unit.costs = &costs;
     const Steps steps = steps_of(shape);
     // The table's vectors multiply 64 times a cycle.
@@ -136,7 +136,7 @@ std::vector<int> weight_order(const TileShape& s) {
 }  // namespace
 
 size_t SplitPlan::packed_size(const SplitGemmKernels& kernels, const TileShape& shape) {
-    return split_packed_size(kernels.terms, shape.out_channels, steps_of(shape).count);
+    return split_packed_size(kernels.b_terms(), shape.out_channels, steps_of(shape).count);
 }
 
 void SplitPlan::pack(const SplitGemmKernels& kernels, const float* weights, const TileShape& shape,
