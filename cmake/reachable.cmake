@@ -2,8 +2,8 @@
 # file of it includes is not compiled, nor is a driver.
 
 # quoll_reachable(sources families roots...): those of src/layer/cpu's .cpp files, but kernels, that the roots (relative to src)
-# reach, and the families whose kernels these use; nothing of layer/cpu/int8 without QUOLL_INT8, no kernels of Winograd's without QUOLL_WINOGRAD. A header's functions are in the .cpp file of its name; a file that has no such
-# header comes with its folder.
+# reach, and the families whose kernels these use; nothing of layer/cpu/int8 without QUOLL_INT8, no kernels of Winograd's without QUOLL_WINOGRAD. A header's functions are in the .cpp file of its name, and in those
+# that have a word more and no header of their own (conv_runner_plan.cpp); a file that has no such header comes with its folder.
 function(quoll_reachable sources families)
     file(GLOB_RECURSE all RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} layer/cpu/*.cpp)
     list(FILTER all EXCLUDE REGEX "/(kernels[^/]*|[^/]*_cpu)\\.cpp$|/registry/")
@@ -29,9 +29,14 @@ function(quoll_reachable sources families)
             endif()
             list(APPEND todo ${header})
             string(REGEX REPLACE "\\.h$" ".cpp" source ${header})
-            if(source IN_LIST all)
-                list(APPEND todo ${source})
-            endif()
+            string(REGEX REPLACE "\\.h$" "_" part ${header})
+            foreach(candidate IN LISTS all)
+                string(REGEX REPLACE "\\.cpp$" ".h" own ${candidate})
+                string(FIND ${candidate} ${part} at)
+                if(candidate STREQUAL source OR (at EQUAL 0 AND NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${own}))
+                    list(APPEND todo ${candidate})
+                endif()
+            endforeach()
             if(header MATCHES "^layer/cpu/([a-z0-9]+)/([a-z0-9]+)\\.h$")
                 if(CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2 AND (QUOLL_WINOGRAD OR NOT CMAKE_MATCH_1 STREQUAL winograd))
                     list(APPEND used ${CMAKE_MATCH_1})

@@ -6,25 +6,17 @@
 #include <mutex>
 #include <vector>
 
-#include "layer/cpu/gemm/sliced_plan.h"
-#include "layer/cpu/gemm/split_plan.h"
-#include "layer/cpu/winograd/winograd_plan.h"
+#include "layer/cpu/conv/conv_algorithm.h"
 #include "layer/nn/convolution.h"
 
 namespace quoll {
 
-enum class ConvAlgorithm { kNone, kDirect, kWinograd, kSplit, kSliced };
-const char* algorithm_name(ConvAlgorithm algorithm);  // "direct", ...; "" of kNone
-// What a convolution may run on besides the gemm kernels; kernels for tile units may be null.
-struct ConvCandidates {
-    bool winograd;
-    const SplitGemmKernels* split;
-    const SlicedGemmKernels* sliced;
-};
-// The algorithm that is expected to be the fastest on one core, whatever the number of threads:
-// algorithms round differently, and answers must not depend on that number. bf16: blobs are bf16.
-ConvAlgorithm choose_conv_algorithm(const KernelSet& kernels, const ConvCandidates& candidates,
-                                    const ConvShape& shape, bool bf16);
+// Other architectures' units have nothing to fill, and their libraries no room.
+#if defined(__x86_64__) || defined(__i386__)
+constexpr bool kJoinsGroups = true;
+#else
+constexpr bool kJoinsGroups = false;
+#endif
 
 // How many neighbouring groups are one product, as they would fill little of a tile unit's step one
 // by one: a block for each group on the diagonal of its weights, zeros beside them. 1: each by
@@ -46,10 +38,11 @@ struct ConvRunPlan {
 };
 
 // An f32 convolution in any number of groups. create() once, then plan() and forward() from any
-// thread.
+// thread. conv_runner.cpp creates it; conv_runner_*.cpp are its parts.
 class ConvRunner {
 public:
     ConvRunner();
+    ~ConvRunner();
     // Takes the weights of `s`, which must be f32 and loaded. Logs and returns a negative code.
     // Where the layer has hints of its inputs' sizes, these decide the algorithm for all sizes, so
     // that one packing of the weights is all that is kept.
@@ -94,6 +87,8 @@ public:
                      Mat& top, const Option& opt) const;
 
 private:
+    void choose_blobs(const Layer& layer, const ConvolutionFields& s, const Option& opt);
+    int pack_for_all_sizes(const Layer& layer, const ConvolutionFields& s);
     bool can_take_f16(const ConvolutionFields& s, const Option& opt) const;
     bool can_take_planar_f16(const Layer& layer, const ConvolutionFields& s,
                              const Option& opt) const;
@@ -102,9 +97,17 @@ private:
     int narrow(const Mat& wide, const ConvolutionFields& s, const ConvGeometry& g, Mat& top,
                const Option& opt) const;
     int make_bias(const Layer& layer, const ConvolutionFields& s);
-    int join_weights(const ConvolutionFields& s);
-    int first_joined(int group) const;
-    size_t group_offset(int group, size_t bytes) const;
+    int join_weights(const Layer& layer, const ConvolutionFields& s);
+    // The layer's first group in one of these: the last one ends where the layer does.
+    int first_joined(int group) const {
+        if (!kJoinsGroups) return group;
+        return group * joined_ - (group + 1 == group_ ? overlap_ : 0);
+    }
+    // Of a blob whose groups have so many bytes.
+    size_t group_offset(int group, size_t bytes) const {
+        if (!kJoinsGroups) return group * bytes;
+        return group * bytes - (group + 1 == group_ ? bytes * overlap_ / joined_ : 0);
+    }
     // What a run has besides its blobs.
     struct Call {
         ConvShape shape;
@@ -112,6 +115,8 @@ private:
         int threads;                   // of a group
         int group_threads = 1;         // that share the groups
     };
+    double macs(const ConvGeometry& g, int outputs) const;  // of so many channels of the output
+    int threads_of(const ConvGeometry& g, const Option& opt) const;
     void set_threads(const ConvGeometry& g, const Option& opt, Call* call) const;
     template <class Run>
     int run_groups(const Call& call, const Run& run) const;
@@ -154,23 +159,24 @@ private:
                      const Option& opt) const;
     Mat group_memory(const Option& opt) const;
 
-    const KernelSet* kernels_;
-    const KernelSet* packing_;  // packs the weights
-    int pair_;                  // channels that are one to the kernels: 2 of f16, else 1
-    bool planar_;               // blobs are planar half floats, of 1x1 convolutions
-    bool narrows_;              // outputs, of f32 and elempack 4, become f16 of elempack 8
-    ConvCandidates candidates_;
-    bool bf16_;  // blobs will be bf16
-    int kernel_w_, kernel_h_, kernel_d_;
-    int joined_, overlap_;  // groups of the layer in one of these, and of the last two in both
-    int group_, in_channels_, out_channels_;  // channels of one group
-    int in_pack_, out_pack_;
+    const KernelSet* kernels_ = nullptr;
+    const KernelSet* packing_ = nullptr;  // packs the weights
+    int pair_ = 1;                        // channels that are one to the kernels: 2 of f16, else 1
+    bool planar_ = false;                 // blobs are planar half floats, of 1x1 convolutions
+    bool narrows_ = false;  // outputs, of f32 and elempack 4, become f16 of elempack 8
+    ConvCandidates candidates_ = {};
+    bool bf16_ = false;  // blobs will be bf16
+    int kernel_w_ = 1, kernel_h_ = 1, kernel_d_ = 1;
+    int joined_ = 1,
+        overlap_ = 0;  // groups of the layer in one of these, and of the last two in both
+    int group_ = 1, in_channels_ = 0, out_channels_ = 0;  // channels of one group
+    int in_pack_ = 1, out_pack_ = 1;
     Mat bias_;   // [group][gemm_bias_size]
     Mat zeros_;  // [gemm_bias_size]
     FusedActivation activation_;
-    ConvAlgorithm algorithm_;  // for all sizes; kNone: by size
-    Mat weights_;              // for algorithm_
-    Mat raw_weights_;          // where the size decides
+    ConvAlgorithm algorithm_ = ConvAlgorithm::kNone;  // for all sizes; kNone: by size
+    Mat weights_;                                     // for algorithm_
+    Mat raw_weights_;                                 // where the size decides
 
     mutable std::mutex lock_;  // of what follows, which planning alone looks at
     mutable Mat packed_[5];    // of raw_weights_ by algorithm, from the first plan on

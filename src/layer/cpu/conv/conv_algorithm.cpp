@@ -1,0 +1,48 @@
+#include "layer/cpu/conv/conv_algorithm.h"
+
+namespace quoll {
+
+const char* algorithm_name(ConvAlgorithm algorithm) {
+    static const char* const kNames[] = {"", "direct", "winograd", "split", "sliced"};
+    return kNames[(int)algorithm];
+}
+
+namespace {
+
+// Of the algorithm that vectors take.
+double vector_cycles(const KernelSet& kernels, bool winograd, const ConvShape& s, bool bf16) {
+    // What bench_conv takes is 1.3 times what the rule for Winograd expects, as it ignores how its
+    // stages wait for memory.
+    double cycles = kHasWinograd && winograd
+                        ? WinogradPlan::cycles(kernels, s) * host_costs().winograd_wait
+                        : ConvPlan::cycles(kernels, s);
+    // They work on f32 copies of bf16 blobs, which cost about a cycle a value.
+    if (bf16)
+        cycles +=
+            (double)s.x.in * s.y.in * s.in_channels + (double)s.x.out * s.y.out * s.out_channels;
+    return cycles;
+}
+
+}  // namespace
+
+ConvAlgorithm choose_conv_algorithm(const KernelSet& kernels, const ConvCandidates& candidates,
+                                    const ConvShape& s, bool bf16) {
+    const bool winograd =
+        kHasWinograd && candidates.winograd && WinogradPlan::is_profitable(kernels, s);
+    const TileShape shape = tile_shape(s);
+    ConvAlgorithm best = winograd ? ConvAlgorithm::kWinograd : ConvAlgorithm::kDirect;
+    // Tile units are held back more often than vectors are.
+    double least = host_costs().vector_margin * vector_cycles(kernels, winograd, s, bf16);
+    const auto consider = [&](ConvAlgorithm candidate, double cycles) {
+        if (cycles >= least) return;
+        best = candidate;
+        least = cycles;
+    };
+    if (kHasTileUnits && candidates.split && SplitPlan::is_supported(shape))
+        consider(ConvAlgorithm::kSplit, SplitPlan::cycles(*candidates.split, shape));
+    if (kHasTileUnits && candidates.sliced && SlicedPlan::is_supported(shape))
+        consider(ConvAlgorithm::kSliced, SlicedPlan::cycles(shape));
+    return best;
+}
+
+}  // namespace quoll

@@ -1,0 +1,138 @@
+// ConvRunner: weights and biases as the algorithms read them.
+#include <limits.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "layer/cpu/common/pairs.h"
+#include "layer/cpu/conv/conv_runner.h"
+
+namespace quoll {
+
+int joined_groups(const ConvolutionFields& s, const Option& opt) {
+    if (!kJoinsGroups) return 1;
+    const SplitGemmKernels* const split = opt.use_bf16_storage ? split_kernels_for(opt) : nullptr;
+    const int width = s.num_output / s.group;
+    const bool square = s.weight_data_size == s.num_output * width * s.maxk();
+    if (!split || split->vector_macs || f16_kernels(opt) || s.axes > 2 || s.add_input ||
+        s.pad_value != 0.f || !square || (width != 4 && width != 8))
+        return 1;
+    return std::min<int>(s.group, kSplitK / width);
+}
+
+// From [group][output][input][tap] of the layer's groups to that of these.
+int ConvRunner::join_weights(const Layer& layer, const ConvolutionFields& s) {
+    if (!kJoinsGroups) return kOk;  // nor does the library hold the message
+    const size_t taps = s.maxk(), outputs = out_channels_ / joined_;
+    const size_t row = in_channels_ / joined_ * taps;
+    const size_t floats = (size_t)group_ * out_channels_ * joined_ * row;
+    Mat weights;
+    if (floats <= INT_MAX) weights.create((int)floats);
+    if (weights.empty()) {
+        layer.fail("out of memory for the weights of joined groups");
+        return kOutOfMemory;
+    }
+    weights.fill(0.f);
+    float* to = weights;
+    for (int g = 0; g < group_; g++) {
+        const float* from = (const float*)s.weight_data + first_joined(g) * outputs * row;
+        for (int i = 0; i < joined_; i++)
+            for (size_t n = 0; n < outputs; n++, from += row, to += joined_ * row)
+                std::copy_n(from, row, to + i * row);
+    }
+    raw_weights_ = weights;
+    return kOk;
+}
+
+int ConvRunner::make_bias(const Layer& layer, const ConvolutionFields& s) {
+    const size_t floats = std::max(gemm_bias_size(*packing_->gemm, out_channels_),
+                                   SplitPlan::bias_size(out_channels_));
+    bias_.create((int)floats, group_);
+    zeros_.create((int)floats);
+    if (bias_.empty() || zeros_.empty()) {
+        layer.fail("out of memory for %zu floats of bias", floats);
+        return kOutOfMemory;
+    }
+    bias_.fill(0.f);
+    zeros_.fill(0.f);
+    for (int g = 0; g < group_ && s.bias_term; g++) {
+        const float* from =
+            (const float*)s.bias_data + (size_t)first_joined(g) * (out_channels_ / joined_);
+        if (pair_ == 2)
+            kernels_->cast->f16.narrow(from, bias_.row<uint16_t>(g), out_channels_);
+        else
+            memcpy(bias_.row(g), from, out_channels_ * sizeof(float));
+    }
+    return kOk;
+}
+
+void ConvRunner::pack_direct(const float* from, float* to) const {
+    ConvShape shape = {};
+    shape.x.kernel = kernel_w_, shape.y.kernel = kernel_h_, shape.z.kernel = kernel_d_;
+    shape.in_channels = in_channels_, shape.out_channels = out_channels_;
+    shape.in_pack = in_pack_, shape.out_pack = out_pack_;
+    conv_pack_weights(*packing_->gemm, from, shape, to);
+}
+
+int ConvRunner::pack_winograd(Mat* weights) const {
+    const GemmKernels& gemm = *packing_->gemm;
+    const size_t scratch_floats = WinogradPlan::pack_scratch(gemm, in_channels_, kernel_d_);
+    Mat scratch;
+    if (scratch_floats <= INT_MAX) scratch.create((int)scratch_floats);
+    if (scratch.empty()) return kOutOfMemory;
+    WinogradPlan::pack(*packing_, raw_weights_, in_channels_, kernel_d_, out_channels_, kWinogradIn,
+                       *weights, scratch);
+    return kOk;
+}
+
+// Of the shape only what does not depend on the size of the input.
+int ConvRunner::pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Mat* weights) const {
+    const TileShape tiles = tile_shape(shape);
+    const size_t values = (size_t)in_channels_ * kernel_w_ * kernel_h_ * kernel_d_;
+    const size_t floats =
+        is_winograd(algorithm) ? WinogradPlan::packed_size(*packing_->gemm, in_channels_, kernel_d_,
+                                                           out_channels_, kWinogradIn)
+        : is_split(algorithm)  ? SplitPlan::packed_size(*candidates_.split, tiles) / 2
+        : is_sliced(algorithm) ? SlicedPlan::packed_size(tiles)
+                               : gemm_packed_size(*packing_->gemm, out_channels_, values);
+    weights->release();
+    if (floats <= INT_MAX) weights->create((int)floats, group_);
+    if (weights->empty()) return kOutOfMemory;
+    if (is_winograd(algorithm)) return pack_winograd(weights);
+    const float* from = raw_weights_;
+    for (int g = 0; g < group_; g++, from += out_channels_ * values) {
+        if (is_split(algorithm))
+            SplitPlan::pack(*candidates_.split, from, tiles, (uint16_t*)weights->row(g));
+        else if (is_sliced(algorithm))
+            SlicedPlan::pack(*candidates_.sliced, from, tiles, weights->row(g));
+        else
+            pack_direct(from, weights->row(g));
+    }
+    return kOk;
+}
+
+bool ConvRunner::weights_support_slices(const TileShape& shape) const {
+    const float* from = raw_weights_;
+    const size_t values = (size_t)out_channels_ * in_channels_ * kernel_w_ * kernel_h_;
+    for (int g = 0; g < group_; g++, from += values)
+        if (!SlicedPlan::supports_weights(*candidates_.sliced, from, shape)) return false;
+    return true;
+}
+
+int ConvRunner::weights_for(const ConvShape& shape, ConvRunPlan* plan) const {
+    if (algorithm_ != ConvAlgorithm::kNone) {
+        plan->weights = weights_;
+        return kOk;
+    }
+    std::lock_guard<std::mutex> lock(lock_);
+    Mat& packed = packed_[(int)plan->algorithm];
+    if (packed.empty()) {
+        Mat made;  // kept when it is whole: memory may end on the way
+        QUOLL_RETURN_IF_ERROR(pack_weights(plan->algorithm, shape, &made));
+        packed = made;
+    }
+    plan->weights = packed;
+    return kOk;
+}
+
+}  // namespace quoll

@@ -1,0 +1,248 @@
+// Products of plain matrices.
+#include <stdint.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "layer/common/scratch.h"
+#include "layer/cpu/gemm/gemm_tiles.h"
+#include "runtime/thread_pool.h"
+
+namespace quoll {
+
+namespace {
+
+// One row of A by the last panel, from column n0 on, through a buffer.
+void row_times_narrow_panel(const GemmMatrix& g, size_t n0, size_t width) {
+    const GemmKernels& kernels = *g.kernels->gemm;
+    alignas(64) float buffer[64];
+    const GemmBlock block = {0, 0};
+    GemmTile tile = {};
+    tile.a = g.a;
+    tile.a_k = g.a_k;
+    tile.blocks = &block;
+    tile.num_blocks = 1;
+    tile.block_k = g.k;
+    tile.b = g.b + n0 * g.k;
+    tile.init = g.bias + n0;
+    tile.init_vector = kernels.lanes;
+    tile.c = buffer;
+    tile.c_vector = kernels.lanes;
+    tile.low = g.activation.low;
+    tile.high = g.activation.high;
+    kernels.tile[width / kernels.step - 1][0](tile);
+    memcpy(g.c + n0, buffer, (g.n - n0) * sizeof(float));
+}
+
+// One row of A: full panels by the kernel made for it.
+void row_times_matrix(const GemmMatrix& g, int threads) {
+    const GemmKernels& kernels = *g.kernels->gemm;
+    const size_t columns = panel_columns(kernels);
+    size_t panels = panel_count(kernels, g.n);
+    const size_t last = panel_width(kernels, g.n, panels - 1);
+    const bool narrow = last != columns;
+    if (narrow) row_times_narrow_panel(g, --panels * columns, last);
+    const size_t full = narrow ? panels * columns : g.n;
+    const int partitions = (int)std::min<size_t>(std::max(threads, 1), panels);
+    run_tasks(partitions, threads, [&](int64_t t, int) {
+        const size_t n0 = partition_begin(panels, partitions, t) * columns;
+        const size_t n1 = std::min(full, n0 + partition_length(panels, partitions, t) * columns);
+        kernels.row_times_panels(g.a, g.a_k, g.k, g.b + n0 * g.k, n1 - n0, g.bias + n0, g.c + n0,
+                                 g.activation.low, g.activation.high);
+    });
+    g.activation.finish(g.c, g.n);
+}
+
+// The rows of a matrix as nearly equal tiles, those of a row more first. partition_begin() and
+// partition_length() would divide anew for each.
+class RowTiles {
+public:
+    RowTiles(const GemmMatrix& g, size_t tiles)
+        : g_(g), tiles_(tiles), shorter_(g.m / tiles), longer_(g.m % tiles) {}
+    GemmRows operator[](size_t i) const {
+        const ptrdiff_t m0 = (ptrdiff_t)(i * shorter_ + std::min(i, longer_));
+        const bool longer = i < longer_;
+        return {m0 * g_.a_row,
+                m0 * g_.c_row,
+                g_.a_row,
+                g_.c_row,
+                (int)(shorter_ + longer),
+                0,
+                (int)((longer ? longer_ : tiles_) - i)};
+    }
+
+private:
+    const GemmMatrix& g_;
+    const size_t tiles_, shorter_, longer_;
+};
+
+GemmProblem matrix_problem(const GemmMatrix& g) {
+    GemmProblem problem = {};
+    problem.kernels = g.kernels;
+    problem.a = g.a;
+    problem.a_k = g.a_k;
+    problem.b = g.b;
+    problem.n = g.n;
+    problem.k = g.k;
+    problem.bias = g.bias;
+    problem.c = g.c;
+    problem.c_pack = g.c_pack;
+    problem.c_block = g.c_block;
+    problem.activation = g.activation;
+    problem.next_b = g.next_b;
+    problem.whole_panels = g.whole_panels;
+    return problem;
+}
+
+// Large matrices whose rows of A are a power of two apart push each other out of the first-level
+// cache: a copy of the rows of some tiles, for one section of k, does not. So many columns of C
+// stay in the second-level cache with it.
+enum { kBlockK = 512, kBlockTiles = 3, kBlockColumns = 1024, kBlockStep = kBlockK + 16 };
+// Too large for the stacks of some threads; not initialised.
+struct alignas(64) CopiedRows {
+    CopiedRows() {}
+    float values[kBlockTiles * kGemmMaxRows * kBlockStep];
+};
+
+// The kernels must be able to write all columns but those of the last panel. Threads share the rows
+// alone, so that each needs several tiles; with fewer gemm_run cuts the columns too.
+bool takes_blocks(const GemmMatrix& g, int threads) {
+    const GemmKernels& kernels = *g.kernels->gemm;
+    if (k_unit(kernels) > 1) return false;
+    if (threads > 1 && g.m < 3 * (size_t)threads * kernels.max_rows) return false;
+    return g.k > 0 && g.a_k == 1 && g.a_row % 1024 == 0 && g.m >= 2 * (size_t)kernels.max_rows &&
+           g.n >= 4 * panel_columns(kernels) &&
+           (g.c_pack >= g.n || panel_columns(kernels) % g.c_pack == 0) &&
+           gemm_make_panel(matrix_problem(g), 0).direct;
+}
+
+// A's rows from m0 to m1, their part for one section of k.
+void copy_rows(const GemmMatrix& g, size_t k0, size_t k, size_t m0, size_t m1, float* to) {
+    for (size_t m = m0; m < m1; m++, to += kBlockStep)
+        std::copy_n(g.a + (ptrdiff_t)m * g.a_row + k0, k, to);
+}
+
+// Tiles [first, last) of `tiles` by panels [0, panels).
+void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, size_t panels) {
+    const GemmKernels& kernels = *g.kernels->gemm;
+    const RowTiles row_tiles(g, tiles);
+    Scratch<CopiedRows> memory;
+    memory->resize(1);
+    float* const copied = memory[0].values;
+    const size_t group = std::max<size_t>(1, kBlockColumns / panel_columns(kernels));
+    const size_t sections = (g.k + kBlockK - 1) / kBlockK;
+    // The first section, those between, and the last one differ in what they do besides.
+    GemmBlock block = {0, 0};
+    GemmSection kinds[3];
+    GemmProblem part = matrix_problem(g);
+    part.a = copied;
+    part.sections = kinds, part.num_sections = std::min<size_t>(3, sections);
+    const auto run_tiles = [&](size_t r, size_t section, size_t p0) {
+        const size_t end = std::min(r + kBlockTiles, last);
+        const size_t kind = section == 0 ? 0 : section + 1 == sections ? part.num_sections - 1 : 1;
+        block.k = partition_begin(g.k, sections, section);
+        kinds[kind] = {&block, 1, partition_length(g.k, sections, section), 0};
+        const size_t m0 = partition_begin(g.m, tiles, r);
+        copy_rows(g, block.k, kinds[kind].block_k, m0, partition_begin(g.m, tiles, end), copied);
+        for (size_t p = p0; p < std::min(p0 + group, panels); p++) {
+            const GemmPanel panel = gemm_make_panel(part, p);
+            PanelFetch fetch = {nullptr, kinds[kind].block_k, end - r};
+            if (p + 1 < panels)
+                fetch.rows =
+                    panel.b + gemm_b_size(kernels, (g.k + block.k) * panel_columns(kernels));
+            for (size_t i = r; i < end; i++) {
+                GemmRows rows = row_tiles[i];
+                rows.a = (ptrdiff_t)((partition_begin(g.m, tiles, i) - m0) * kBlockStep);
+                rows.a_row = kBlockStep;
+                gemm_run_direct(part, &rows, 1, panel, kind, fetch.part(part, i - r));
+            }
+        }
+    };
+    for (size_t p0 = 0; p0 < panels; p0 += group)
+        for (size_t r = first; r < last; r += kBlockTiles)
+            for (size_t section = 0; section < sections; section++) run_tiles(r, section, p0);
+}
+
+// As gemm_matrix; the sums are the same, and in the same order.
+void multiply_blocks(const GemmMatrix& g, int threads) {
+    const GemmKernels& kernels = *g.kernels->gemm;
+    const size_t columns = panel_columns(kernels), left = g.n % columns;
+    const bool ragged = left != 0 && gemm_panel_width(kernels, left) != left;
+    const size_t panels = panel_count(kernels, g.n) - ragged;
+    const size_t tiles = (g.m + kernels.max_rows - 1) / kernels.max_rows;
+    const int partitions = (int)std::min<size_t>(std::max(threads, 1), tiles);
+    run_tasks(partitions, threads, [&](int64_t t, int) {
+        const size_t first = partition_begin(tiles, partitions, t);
+        run_blocks(g, tiles, first, first + partition_length(tiles, partitions, t), panels);
+    });
+    if (!ragged) return;
+    GemmMatrix rest = g;
+    const size_t n0 = panels * columns;
+    rest.n = g.n - n0;
+    rest.b += gemm_b_size(kernels, n0 * g.k);
+    rest.bias += n0;
+    rest.c += column_offset(g, n0, g.c_block);
+    gemm_matrix(rest, threads);
+}
+
+// All rows of A, some at a time: lists of fixed size, so that nothing is allocated.
+void run_rows(const GemmMatrix& g, GemmProblem* problem, int threads) {
+    enum { kMaxRows = 128 };
+    GemmRows rows[kMaxRows];
+    const size_t partitions = (g.m + g.kernels->gemm->max_rows - 1) / g.kernels->gemm->max_rows;
+    if (partitions == 0) return;
+    const RowTiles tiles(g, partitions);
+    problem->rows = rows;
+    problem->chunk = gemm_chunk(*g.kernels->gemm, g.k, problem->num_sections > 1 ? g.n : 0);
+    for (size_t first = 0; first < partitions; first += kMaxRows) {
+        problem->num_rows = std::min<size_t>(kMaxRows, partitions - first);
+        for (size_t i = 0; i < problem->num_rows; i++) rows[i] = tiles[first + i];
+        gemm_run(*problem, threads);
+    }
+}
+
+void multiply_channel_blocks(const GemmMatrix& g, int threads) {
+    const size_t lanes = g.kernels->gemm->lanes, count = g.k / lanes;
+    enum { kMaxSections = kGemmMaxBlocks * 16 / kGemmSectionK };
+    const size_t wanted = (g.k + kGemmSectionK - 1) / kGemmSectionK;
+    const size_t num_sections = std::max<size_t>(1, std::min<size_t>(kMaxSections, wanted));
+    GemmBlock blocks[kGemmMaxBlocks];
+    GemmSection sections[kMaxSections];
+    for (size_t i = 0; i < count; i++) blocks[i] = {(ptrdiff_t)i * g.a_block, i * lanes};
+    for (size_t s = 0; s < num_sections; s++)
+        sections[s] = {blocks + partition_begin(count, num_sections, s),
+                       partition_length(count, num_sections, s), lanes, g.a_block};
+    GemmProblem problem = matrix_problem(g);
+    problem.sections = sections;
+    problem.num_sections = num_sections;
+    run_rows(g, &problem, threads);
+}
+
+}  // namespace
+
+void gemm_matrix(const GemmMatrix& g, int threads) {
+    if (g.a_block) return multiply_channel_blocks(g, threads);
+    if (g.m == 0 || g.n == 0) return;
+    if (g.m == 1 && g.kernels->gemm->row_times_panels &&
+        (g.c_pack >= g.n || g.c_block == (ptrdiff_t)g.c_pack))
+        return row_times_matrix(g, threads);
+    if (takes_blocks(g, threads)) return multiply_blocks(g, threads);
+    enum { kMaxSections = 64 };
+    const size_t wanted = (g.k + kGemmSectionK - 1) / kGemmSectionK;
+    const size_t num_sections = std::max<size_t>(1, std::min<size_t>(kMaxSections, wanted));
+    GemmBlock blocks[kMaxSections];
+    GemmSection sections[kMaxSections];
+    const size_t unit = k_unit(*g.kernels->gemm), units = g.k / unit;
+    for (size_t s = 0; s < num_sections; s++) {
+        const size_t k0 = partition_begin(units, num_sections, s) * unit;
+        const size_t length = partition_length(units, num_sections, s) * unit;
+        blocks[s] = {(ptrdiff_t)k0 * g.a_k, k0};
+        sections[s] = {&blocks[s], g.k ? 1u : 0u, length, 0};
+    }
+    GemmProblem problem = matrix_problem(g);
+    problem.sections = sections;
+    problem.num_sections = num_sections;
+    run_rows(g, &problem, threads);
+}
+
+}  // namespace quoll
