@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "layer/common/side_by_side.h"
-
 namespace quoll {
 
 namespace {
@@ -22,11 +20,12 @@ double item_work(const Layer& layer, const std::vector<Shape>& inputs, std::vect
 
 }  // namespace
 
-int item_threads(const Layer& layer, const std::vector<Shape>& inputs,
-                 const std::vector<Shape>& outputs, int n, const Option& opt) {
+SideBySide items_side_by_side(const Layer& layer, const std::vector<Shape>& inputs,
+                              const std::vector<Shape>& outputs, int n, const Option& opt) {
     const int threads = opt.num_threads;
-    if (n <= 1 || threads <= 1 || outputs.size() != 1 || !writes_into_batch(layer)) return 1;
-    return threads_side_by_side(n, item_work(layer, inputs, outputs), threads);
+    if (n <= 1 || threads <= 1 || outputs.size() != 1 || !writes_into_batch(layer))
+        return {1, threads};
+    return side_by_side(n, item_work(layer, inputs, outputs), threads, threads);
 }
 
 void* SharedAllocator::fastMalloc(size_t size) {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "layer/common/side_by_side.h"
 #include "quoll/layer.h"
 
 namespace quoll {
@@ -15,10 +16,9 @@ inline bool writes_into_batch(const Layer& layer) {
 }
 
 // For a batch of n items of which layer takes one at a time, with inputs of these sizes (of one
-// item): the threads that share the items, each of which then runs on one thread; 1: items follow
-// each other, each on opt.num_threads threads. outputs: of the batch.
-int item_threads(const Layer& layer, const std::vector<Shape>& inputs,
-                 const std::vector<Shape>& outputs, int n, const Option& opt);
+// item). outputs: of the batch.
+SideBySide items_side_by_side(const Layer& layer, const std::vector<Shape>& inputs,
+                              const std::vector<Shape>& outputs, int n, const Option& opt);
 
 // For slots of items that run side by side: one of them is in `allocator` at a time.
 class SharedAllocator : public Allocator {

@@ -316,8 +316,8 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
     }
     step->layout.batch = layer.support_batch ? 1 : batch;
     Option with = layer.featmask ? masked_options(layer, opt_) : opt_;
-    step->item_threads = item_threads(layer, in, out, step->layout.batch, with);
-    if (step->item_threads > 1) with.num_threads = 1;
+    step->items = items_side_by_side(layer, in, out, step->layout.batch, with);
+    with.num_threads = step->items.threads;
     // Without a plan forward() decides, and says what is wrong.
     const int planned = layer.plan(in, with, &step->plan);
     if (planned != kOk) step->plan.reset();

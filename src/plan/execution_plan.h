@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "layer/common/side_by_side.h"
 #include "plan/concat_elision.h"
 #include "plan/layout_plan.h"
 #include "plan/net_graph.h"
@@ -60,8 +61,8 @@ struct PlanSegment {
         std::vector<Shape> inputs;  // as the layer gets them, of one item where it takes no batch
         std::shared_ptr<const LayerPlan> plan;  // null: the layer has nothing to decide
         StepLayout layout;
-        int item_threads = 1;     // that share the items of a batch, for which `plan` then has one
-        std::vector<Shape> told;  // of the outputs by the shape rules; empty: not all are known
+        SideBySide items = {1, 1};  // of a batch; `plan` is for so many threads
+        std::vector<Shape> told;    // of the outputs by the shape rules; empty: not all are known
     };
     const Step& step(size_t i) const { return *steps[i - first]; }
     // In `regions`; -1: the host runs it.

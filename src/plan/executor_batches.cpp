@@ -66,7 +66,7 @@ int Executor::forward_batch(const Step& step, int n) {
     if (into_batch) with.blob_allocator = slot.allocator();
     if (into_batch && layout.known && layout.batch == n)
         create_batch(layout.makes[0], n, opt, &layer_outputs_[0]);
-    if (step.sized.item_threads > 1 && !layer_outputs_[0].empty()) {
+    if (step.sized.items.pieces > 1 && !layer_outputs_[0].empty()) {
         bool as_planned;
         QUOLL_RETURN_IF_ERROR(forward_items(step, n, &as_planned));
         if (as_planned) return kOk;
@@ -91,18 +91,18 @@ int Executor::forward_items(const Step& step, int n, bool* as_planned) {
     const Layer& layer = *graph_->layers[step.layer];
     Mat& all = layer_outputs_[0];
     SharedAllocator blob_allocator(opt.blob_allocator);
-    const int threads = step.sized.item_threads;
+    const SideBySide items = step.sized.items;
     const bool pooled = arena_ && opt.workspace_allocator == arena_->workspace() &&
-                        arena_->make_item_pools(threads);
+                        arena_->make_item_pools(items.pieces);
     std::atomic<int> status(kOk);
     std::atomic<bool> alike(true);
-    run_tasks(n, threads, [&](int64_t b, int thread) {
+    run_tasks_in_teams(n, items.pieces, items.threads, [&](int64_t b, int team) {
         if (status != kOk || !alike) return;
         BatchSlot slot(&blob_allocator);
         Option with = opt;
-        with.num_threads = 1;
+        with.num_threads = items.threads;
         with.blob_allocator = slot.allocator();
-        if (pooled) with.workspace_allocator = arena_->item_pool(thread);
+        if (pooled) with.workspace_allocator = arena_->item_pool(team);
         std::vector<Mat> bottoms, tops(1);
         for (const Mat& m : layer_inputs_) bottoms.push_back(m.n == 1 ? m : m.batch((int)b));
         slot.offer(all, (int)b, &tops[0]);

@@ -57,10 +57,9 @@ void Arena::release() {
     item_pools_.clear();
 }
 
-bool Arena::make_item_pools(int threads) {
+bool Arena::make_item_pools(int items) {
     QUOLL_TRY {
-        while ((int)item_pools_.size() < threads)
-            item_pools_.emplace_back(new UnlockedPoolAllocator);
+        while ((int)item_pools_.size() < items) item_pools_.emplace_back(new PoolAllocator);
     }
     QUOLL_CATCH(const std::bad_alloc&) { return false; }
     return true;

@@ -32,10 +32,10 @@ public:
     void* fastMalloc(size_t size) override;
     void fastFree(void* ptr) override;
     Allocator* workspace() { return &workspace_; }
-    // Temporary memory for each of some threads that run items of a batch side by side: of its own,
-    // so that they do not wait for each other. False: no memory.
-    bool make_item_pools(int threads);
-    Allocator* item_pool(int thread) { return item_pools_[(size_t)thread].get(); }
+    // Temporary memory for each of some items of a batch that run side by side: of its own, so that
+    // they do not wait for each other. False: no memory.
+    bool make_item_pools(int items);
+    Allocator* item_pool(int item) { return item_pools_[(size_t)item].get(); }
 
 private:
     class Workspace : public Allocator {
@@ -56,7 +56,7 @@ private:
 
     Allocator* const rest_;
     Workspace workspace_;
-    std::vector<std::unique_ptr<UnlockedPoolAllocator>> item_pools_;
+    std::vector<std::unique_ptr<PoolAllocator>> item_pools_;
     mutable std::mutex lock_;
     char* base_ = nullptr;
     size_t capacity_ = 0;

@@ -38,6 +38,15 @@ void run_region(int64_t tasks, int threads, int64_t grain, RegionBody body, cons
     run_alone(tasks, body, context);
 }
 
+void run_region_in_teams(int64_t tasks, int teams, int each, RegionBody body, const void* context) {
+    const int limit = region_state.limit > 0 ? region_state.limit : teams * each;
+    teams = (int)std::min<int64_t>({teams, limit, tasks});
+    each = std::min(each, limit / std::max(teams, 1));
+    if (QUOLL_THREADS && teams > 1 && each > 1 && region_state.threads == 0)
+        return run_in_teams(tasks, teams, each, body, context);
+    run_region(tasks, teams, 1, body, context);
+}
+
 int region_thread() { return region_state.thread; }
 int region_threads() { return region_state.threads; }
 int get_thread_limit() { return region_state.limit; }

@@ -79,6 +79,20 @@ void parallel_for(int64_t count, int threads, const Run& run) {
     run_region(count, threads, std::max<int64_t>(each, 1), body, &run);
 }
 
+// body(context, claims) in up to `teams` threads at a time, whose numbers are below that, each of
+// which has up to `each` threads for the regions that body begins.
+void run_region_in_teams(int64_t tasks, int teams, int each, RegionBody body, const void* context);
+
+// run(i, team) for all 0 <= i < tasks, as of these.
+template <class Run>
+void run_tasks_in_teams(int64_t tasks, int teams, int each, const Run& run) {
+    const RegionBody body = [](const void* f, Claims& claims) {
+        for (int64_t i, end; claims.next(&i, &end);)
+            for (; i < end; i++) (*(const Run*)f)(i, claims.thread());
+    };
+    run_region_in_teams(tasks, teams, each, body, &run);
+}
+
 // Of the calling thread: its number in the region that it works for and the threads of that; 0 and
 // 0 outside.
 int region_thread();

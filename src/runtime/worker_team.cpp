@@ -81,11 +81,17 @@ void wake(std::atomic<uint32_t>&) {
 }
 #endif
 
+class Team;
+// In which the calling thread begins regions in place of one of its own.
+thread_local Team* own_part = nullptr;
+
 // The workers of a thread, and the region at which they work.
 class Team {
 public:
     ~Team();
     void run(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context);
+    // `each` threads of this team for each of `teams`.
+    void run_teams(int64_t tasks, int teams, int each, RegionBody body, const void* context);
     int bind(const CpuSet& set);
 
 private:
@@ -100,8 +106,22 @@ private:
     // whether one may be entered, and whether its first thread sleeps until the last has left.
     enum : uint32_t { kNext = 4, kOpen = 2, kWaited = 1 };
 
+    // Tasks of which teams take theirs.
+    struct TeamTasks {
+        Team* self;
+        int teams;
+        RegionBody body;
+        const void* context;
+        Claims::Share* shares;
+        std::atomic<bool>* none_left;
+        void join() const;
+        void lead(Team* team, int index) const;
+    };
+
     int grow(int threads);
     void abandon();
+    [[gnu::cold]] bool make_teams(int teams, int each);
+    void dismiss();
     int in_time(int threads);
     void open(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context);
     void close(Clock::time_point begun);
@@ -129,6 +149,12 @@ private:
     std::vector<std::unique_ptr<Worker>> workers_;
     bool refused_ = false;  // by the system: no more threads
     unsigned forks_ = 0;
+    // What this one's threads form where tasks have several: a thread that comes first begins its
+    // team's regions, those after it are the workers.
+    std::unique_ptr<Team[]> teams_;
+    std::unique_ptr<Claims::Share[]> team_shares_;
+    int team_room_ = 0;
+    std::atomic<int> seats_{0};  // of such a team, that are taken
     // While threads rest: how many do not.
     int awake_ = 0;
     Clock::time_point rest_until_{}, forget_{};
@@ -137,21 +163,28 @@ private:
 
 Team::~Team() {
     if (forks_ != g_forks) abandon();
+    dismiss();
+    for (auto& worker : workers_)
+        if (worker->thread.joinable()) worker->thread.join();
+}
+
+// Its workers leave.
+void Team::dismiss() {
     stop_ = true;
     gate_ += kNext;
-    for (auto& worker : workers_) {
+    for (auto& worker : workers_)
         if (worker->asleep.exchange(0)) wake(worker->asleep);
-        worker->thread.join();
-    }
 }
 
 // After a fork the child has none of the threads.
 void Team::abandon() {
     for (auto& worker : workers_) {
-        worker->thread.detach();
+        if (worker->thread.joinable()) worker->thread.detach();
         worker.release();
     }
     workers_.clear();
+    teams_.reset();
+    team_room_ = 0;
     gate_ = 0;
     forks_ = g_forks;
 }
@@ -173,7 +206,7 @@ int Team::grow(int threads) {
             shares_.reset(new Claims::Share[(size_t)threads]);
             room_ = threads;
         }
-        workers_.reserve((size_t)threads - 1);
+        if (!refused_) workers_.reserve((size_t)threads - 1);
         while ((int)workers_.size() + 1 < threads && !refused_) {
             count_forks();
             std::unique_ptr<Worker> worker(new Worker);
@@ -206,14 +239,18 @@ void Team::late(int others, Clock::time_point now) {
     forget_ = rest_until_ + rest_;
 }
 
+void share(Claims::Share* shares, int64_t tasks, int threads) {
+    for (int i = 0; i < threads; i++) {
+        shares[i].next.store(tasks * i / threads, std::memory_order_relaxed);
+        shares[i].end = tasks * (i + 1) / threads;
+    }
+}
+
 void Team::open(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context) {
     body_ = body, context_ = context, grain_ = grain, threads_ = threads;
     denormals_ = get_flush_denormals();
     none_left_.store(false, std::memory_order_relaxed);
-    for (int i = 0; i < threads; i++) {
-        shares_[i].next.store(tasks * i / threads, std::memory_order_relaxed);
-        shares_[i].end = tasks * (i + 1) / threads;
-    }
+    share(shares_.get(), tasks, threads);
     gate_ = (gate_.load(std::memory_order_relaxed) | kOpen) + kNext;
     for (int i = 0; i + 1 < threads; i++) {
         std::atomic<uint32_t>& asleep = workers_[i]->asleep;
@@ -266,6 +303,70 @@ void Team::run(int64_t tasks, int threads, int64_t grain, RegionBody body, const
         thrown_ = false;
     }
     if (own) std::rethrow_exception(own);
+}
+
+// False when memory runs out.
+bool Team::make_teams(int teams, int each) {
+    if (forks_ != g_forks) abandon();
+    QUOLL_TRY {
+        if (team_room_ < teams) {
+            team_room_ = 0;
+            team_shares_.reset(new Claims::Share[(size_t)teams]);
+            teams_.reset(new Team[(size_t)teams]);
+            team_room_ = teams;
+        }
+        for (int i = 0; i < teams; i++) {
+            Team& team = teams_[(size_t)i];
+            team.refused_ = true;  // it starts no threads
+            team.forks_ = forks_;
+            team.stop_ = false;
+            team.seats_ = 0;
+            while ((int)team.workers_.size() + 1 < each)
+                team.workers_.push_back(std::unique_ptr<Worker>(new Worker));
+        }
+    }
+    QUOLL_CATCH(const std::bad_alloc&) { return false; }
+    return true;
+}
+
+void Team::run_teams(int64_t tasks, int teams, int each, RegionBody body, const void* context) {
+    if (!make_teams(teams, each)) return run(tasks, teams, 1, body, context);
+    std::atomic<bool> none_left(false);
+    share(team_shares_.get(), tasks, teams);
+    const TeamTasks all = {this, teams, body, context, team_shares_.get(), &none_left};
+    // Nobody claims what this region counts as its tasks: its threads are what it is for.
+    run(
+        teams * each, teams * each, 1, [](const void* all, Claims&) { ((TeamTasks*)all)->join(); },
+        &all);
+}
+
+// Threads that are fewer than they should be are a thread of as many teams as possible.
+void Team::TeamTasks::join() const {
+    const int index = region_state.thread % teams;
+    Team* const team = &self->teams_[(size_t)index];
+    const int seat = team->seats_++;
+    if (seat == 0)
+        lead(team, index);
+    else
+        team->work(team->workers_[seat - 1].get(), seat);
+}
+
+void Team::TeamTasks::lead(Team* team, int index) const {
+    struct Leading {
+        Team* const team;
+        const RegionState before;
+        explicit Leading(Team* t) : team(t), before(region_state) {
+            region_state.thread = region_state.threads = 0;
+            own_part = team;
+        }
+        ~Leading() {
+            team->dismiss();
+            own_part = nullptr;
+            region_state = before;
+        }
+    } leading(team);
+    Claims claims(shares, teams, index, 1, none_left);
+    body(context, claims);
 }
 
 void Team::take_part(int thread) {
@@ -332,7 +433,11 @@ Team& own_team() {
 }  // namespace
 
 void run_in_team(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context) {
-    own_team().run(tasks, threads, grain, body, context);
+    (own_part ? *own_part : own_team()).run(tasks, threads, grain, body, context);
+}
+void run_in_teams(int64_t tasks, int teams, int each, RegionBody body, const void* context) {
+    if (own_part) return own_part->run(tasks, teams, 1, body, context);
+    own_team().run_teams(tasks, teams, each, body, context);
 }
 int bind_team(const CpuSet& set) { return own_team().bind(set); }
 void set_spin_limit(int milliseconds) { g_spin_limit = milliseconds; }

@@ -18,6 +18,8 @@ extern thread_local RegionState region_state;
 void run_alone(int64_t tasks, RegionBody body, const void* context);
 // One of at least two tasks and threads, outside other regions.
 void run_in_team(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context);
+// The same of at least two teams of at least two threads.
+void run_in_teams(int64_t tasks, int teams, int each, RegionBody body, const void* context);
 int bind_team(const CpuSet& set);
 
 }  // namespace quoll

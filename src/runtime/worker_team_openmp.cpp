@@ -73,6 +73,10 @@ void run_in_team(int64_t tasks, int threads, int64_t grain, RegionBody body, con
     std::rethrow_exception(thrown);
 }
 
+void run_in_teams(int64_t tasks, int teams, int, RegionBody body, const void* context) {
+    run_in_team(tasks, teams, 1, body, context);
+}
+
 int bind_team(const CpuSet& set) {
     int error = 0;
 #if defined(__linux__)

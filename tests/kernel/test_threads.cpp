@@ -293,6 +293,13 @@ const LayerCase kLayers[] = {
     {"LayerNorm", "0=96", {batch(20, Shape(96, 49))}},
     {"LSTM", "0=64 1=32768 2=2", {batch(5, Shape(64, 20))}},
     {"Convolution1D", "0=96 1=5 4=2 5=1 6=30720", {Shape(400, 64)}},
+    // Two or three threads an item.
+    {"Convolution", "0=256 1=3 4=1 5=1 6=589824 9=1", {batch(2, Shape(14, 14, 256))}},
+    {"Convolution", "0=256 1=1 5=1 6=262144", {batch(3, Shape(14, 14, 1024))}},
+    {"ConvolutionDepthWise", "0=320 1=3 4=1 5=1 6=46080 7=20", {batch(2, Shape(14, 14, 320))}},
+    {"InnerProduct", "0=256 1=1 2=262144", {batch(2, Shape(1024, 256))}},
+    {"MultiHeadAttention", "0=192 1=3 2=36864", {batch(2, Shape(192, 197))}},
+    {"Deconvolution", "0=64 1=4 3=2 4=1 5=1 6=131072", {batch(2, Shape(14, 14, 128))}},
     {"Convolution3D", "0=32 1=3 4=1 5=1 6=13824 21=3", {Shape(14, 14, 8, 16)}},
     {"Deconvolution", "0=64 1=4 3=2 4=1 5=1 6=131072", {Shape(14, 14, 128)}},
     {"Deconvolution", "0=20 1=3 5=1 6=11520", {Shape(17, 9, 64)}},

@@ -85,6 +85,74 @@ TEST(ThreadPool, RegionsWithinRegionsHaveOneThread) {
     EXPECT_EQ(done, 32);
 }
 
+// Each task's regions have the threads of its team; every task and every part of it runs once,
+// whatever the numbers of teams and threads before.
+TEST(ThreadPool, TasksInTeams) {
+    for (int round = 0; round < 20; round++)
+        for (int teams : {1, 2, 3, 5})
+            for (int each : {1, 2, 4})
+                for (int tasks : {1, 2, 8}) {
+                    std::vector<std::atomic<int>> seen((size_t)tasks * 16);
+                    std::vector<std::atomic<int>> within((size_t)teams);
+                    quoll::run_tasks_in_teams(tasks, teams, each, [&](int64_t i, int team) {
+                        ASSERT_LT(team, std::min(teams, tasks));
+                        EXPECT_EQ(within[(size_t)team]++, 0);  // one task of a team at a time
+                        for (int part = 0; part < 2; part++)
+                            run_tasks(8, 8, [&](int64_t k, int thread) {
+                                seen[(size_t)(i * 16 + part * 8 + k)]++;
+                                EXPECT_LT(thread, 8);
+                            });
+                        within[(size_t)team]--;
+                    });
+                    for (const auto& count : seen)
+                        ASSERT_EQ(count, 1) << teams << " " << each << " " << tasks;
+                }
+    run_tasks(64, 4, [](int64_t, int) {});
+    EXPECT_EQ(quoll::region_threads(), 0);
+}
+
+TEST(ThreadPool, WhatATeamsTaskThrowsReachesTheCaller) {
+    for (int bad : {0, 5, -1}) {
+        std::atomic<int> done(0);
+        const auto region = [&] {
+            quoll::run_tasks_in_teams(6, 2, 2, [&](int64_t i, int) {
+                run_tasks(8, 2, [&](int64_t k, int) {
+                    done++;
+                    if (i == bad && k == 7) throw std::bad_alloc();
+                });
+            });
+        };
+        if (bad < 0)
+            region();
+        else
+            EXPECT_THROW(region(), std::bad_alloc);
+        if (bad < 0) EXPECT_EQ(done, 48);
+    }
+}
+
+#if QUOLL_THREADS && !defined(QUOLL_OPENMP_TEAM)  // which gives a team one thread
+TEST(ThreadPool, TheThreadsOfATeamShareItsRegions) {
+    const bool dynamic = quoll::get_dynamic_threads();
+    quoll::set_dynamic_threads(false);
+    std::atomic<int> threads(0);
+    quoll::run_tasks_in_teams(2, 2, 2, [&](int64_t, int) {
+        run_tasks(2, 2, [&](int64_t, int) {  // all four threads have to come
+            threads++;
+            while (threads < 4) std::this_thread::yield();
+        });
+        // A region within a region of a team has one.
+        run_tasks(2, 2, [&](int64_t, int outer) {
+            const std::thread::id self = std::this_thread::get_id();
+            quoll::run_tasks_in_teams(4, 2, 2, [&](int64_t, int) {
+                EXPECT_EQ(std::this_thread::get_id(), self) << outer;
+            });
+        });
+    });
+    EXPECT_EQ(threads, 4);
+    quoll::set_dynamic_threads(dynamic);
+}
+#endif
+
 TEST(ThreadPool, WhatATaskThrowsReachesTheCaller) {
     for (int at : {0, 31, 63}) {
         std::atomic<int> done(0);

@@ -1,5 +1,5 @@
-// Whether equal pieces of a layer's work (items of a batch, groups of channels) share the threads,
-// or threads share each piece.
+// How equal pieces of a layer's work (items of a batch, groups of channels) and threads share each
+// other.
 #ifndef QUOLL_LAYER_SIDE_BY_SIDE_H
 #define QUOLL_LAYER_SIDE_BY_SIDE_H
 
@@ -14,14 +14,35 @@ const double kRegionThread = 150000;
 // them: parts are not even, and blobs lie in other cores' caches (measured with 1 to 16).
 const double kSharing = 1. / 32;
 
-// For `count` pieces of `work` multiply-adds each: the threads that share the pieces, each of which
-// then runs on one; 1: pieces follow each other, each on all `threads`.
+// The same of `threads` threads that share a piece.
+inline double shared_work(double work, int threads) {
+    const double shared = work * (1 + kSharing * threads) / threads + kRegionThread * threads;
+    return threads > 1 ? std::min(work, shared) : work;
+}
+
+// So many pieces at a time, each on so many threads. 1: they follow each other, each on all.
+struct SideBySide {
+    int pieces, threads;
+};
+
+// For `count` pieces of `work` multiply-adds each; most: threads of a piece where there are several
+// at a time.
+inline SideBySide side_by_side(int count, double work, int threads, int most) {
+    SideBySide best = {1, threads};
+    double least = count * shared_work(work, threads);
+    for (int pieces = std::min(count, threads); pieces > 1; pieces--) {
+        const int each = std::min(threads / pieces, most), turns = (count + pieces - 1) / pieces;
+        const double time = turns * shared_work(work, each) + kRegionThread * threads;
+        if (time >= least) continue;
+        least = time;
+        best = {pieces, each};
+    }
+    return best;
+}
+
+// As of pieces that run on one thread each: how many at a time.
 inline int threads_side_by_side(int count, double work, int threads) {
-    if (count <= 1 || threads <= 1) return 1;
-    const double region = kRegionThread * threads, turns = (count + threads - 1) / threads;
-    const double shared = work * (1 + kSharing * threads) / threads + region;
-    const double in_turn = count * std::min(work, shared), side_by_side = turns * work + region;
-    return side_by_side < in_turn ? std::min(count, threads) : 1;
+    return side_by_side(count, work, threads, 1).pieces;
 }
 
 }  // namespace quoll
