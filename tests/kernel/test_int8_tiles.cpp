@@ -12,6 +12,7 @@
 #include "layer/cpu/conv/conv_layer.h"
 #include "layer/cpu/int8/int8_tiles.h"
 #include "layer/cpu/matmul/innerproduct_cpu.h"
+#include "layer/nn/matmulinteger.h"
 #include "tile_cases.h"
 
 using namespace quoll;
@@ -382,6 +383,48 @@ TEST(Int8TileLayers, InnerProduct) {
                      random_mat(Shape(k, 300))},
                     true);
         if (HasFailure()) return;
+    }
+}
+
+// A product of two s8 blobs, by layers that have no weights.
+Mat product(bool reference, const std::vector<Mat>& in, int zero, float factor, const Option& opt) {
+    const LayerPtr layer = make_layer("MatMulInteger", {}, {}, reference, opt);
+    MatMulInteger& m = static_cast<MatMulInteger&>(*layer);
+    for (Mat* zeros : {&m.a_zero_points, &m.b_zero_points}) {
+        if (zero == 0) continue;
+        zeros->create(1);
+        *(int*)zeros->data = zero;
+        zeros->dtype = DType::s32;
+        zero = -zero;
+    }
+    m.top_factor = factor, m.top_zero_point = 9;
+    std::vector<Mat> out(1);
+    EXPECT_EQ(0, layer->forward(in, out, opt));
+    return out[0];
+}
+
+// Rows and k that fill tiles and steps or do not, several matrices.
+TEST(Int8TileLayers, MatMulInteger) {
+    if (const Units units; !units.kernels) GTEST_SKIP();
+    const struct {
+        int rows, k, columns, a_items, b_items;
+    } shapes[] = {{197, 64, 197, 3, 3}, {197, 197, 64, 3, 3}, {33, 20, 40, 2, 1},
+                  {15, 300, 17, 1, 1},  {49, 32, 49, 4, 4},   {16, 65, 96, 1, 2}};
+    for (const auto& t : shapes) {
+        std::vector<Mat> in = {Mat(Shape(t.k, t.rows, t.a_items, DType::s8)),
+                               Mat(Shape(t.columns, t.k, t.b_items, DType::s8))};
+        for (Mat& m : in)
+            for (size_t i = 0; i < m.total(); i++) ((signed char*)m.data)[i] = (signed char)whole();
+        for (int zero : {0, 7})
+            for (float factor : {0.f, 2e-4f})
+                for (int threads : {1, 2}) {
+                    Option opt;
+                    opt.num_threads = threads;
+                    const Mat want = product(true, in, zero, factor, opt);
+                    const Units units;
+                    expect_same(want, product(false, in, zero, factor, opt));
+                    if (HasFailure()) return;
+                }
     }
 }
 
