@@ -113,14 +113,17 @@ std::vector<int> order_of(const Quantized& q) {
     const int together = Int8TilePlan::window_rows(Problem::shape_for(q), q.step_channels);
     const int rows = std::max(1, together);
     const int width = kInt8Lists && together ? (q.t.kernel_w + 1) / 2 * 2 : q.t.kernel_w;
+    const int run = Int8TilePlan::run_values(Problem::shape_for(q), q.step_channels);
     std::vector<int> order;
     for (int c0 = 0; c0 < q.t.in_c; c0 += q.step_channels)
-        for (int y = 0; y < (q.t.kernel_h + rows - 1) / rows * rows; y++)
+        for (int y = 0; y < (q.t.kernel_h + rows - 1) / rows * rows; y++) {
             for (int x = 0; x < width; x++)
                 for (int c = c0; c < c0 + q.step_channels; c++) {
                     const bool exists = c < q.t.in_c && x < q.t.kernel_w && y < q.t.kernel_h;
                     order.push_back(exists ? c * taps + y * q.t.kernel_w + x : -1);
                 }
+            if (run) order.insert(order.end(), run - width * q.step_channels, -1);
+        }
     return order;
 }
 
@@ -192,6 +195,9 @@ Quantized random_quantized() {
     q.reduced_in = pick(0, 1), q.reduced_out = pick(0, 1);
     const int unit = std::max(4, q.t.in_pack);
     q.step_channels = kInt8Lists ? 8 * pick(1, 24) : unit * pick(1, 64 / unit);
+    const Case& t = q.t;
+    const bool runs = !kInt8Lists && t.kernel_w > 1 && t.stride_w == 1 && t.dilation_w == 1;
+    if (runs && pick(0, 1)) q.step_channels = unit * pick(1, 192 / unit);
     q.zero = pick(0, 2) ? 0 : pick(-128, 127);
     q.pad = pick(0, 1) ? pick(-127, 127) : 0;
     return q;
@@ -351,6 +357,27 @@ TEST(Int8TileLayers, Convolution) {
                             activation < 4);
                 if (HasFailure()) return;
             }
+}
+
+// Channels whose taps share steps, and inputs too small for units.
+TEST(Int8TileLayers, Convolution_across_taps) {
+    if (const Units units; !units.kernels) GTEST_SKIP();
+    for (int c : {10, 16, 24, 26, 32, 80, 104}) {
+        const int n = 40, count = c * n * 15;
+        check_layer("Convolution",
+                    {{0, n},
+                     {1, 5},
+                     {11, 3},
+                     {4, 2},
+                     {14, 1},
+                     {5, 1},
+                     {6, count},
+                     {8, c % 3 ? 101 : 1},
+                     {9, 1}},
+                    int8_weights(count, n, n, c % 3),
+                    {random_mat(Shape(3, 2, c)), random_mat(Shape(57, 41, c))}, true);
+        if (HasFailure()) return;
+    }
 }
 
 TEST(Int8TileLayers, Convolution_of_images) {
