@@ -1,4 +1,4 @@
-// Squares of bytes, turned: 16 rows of 16.
+// Rows of 16 bytes: squares of them, turned, and their blocks, each to a place of its own.
 #pragma once
 
 #include "simd/vec.h"
@@ -54,6 +54,31 @@ QUOLL_INLINE void store_first_words(__m128i x, size_t words, uint8_t* p) {
     if (words > 1) _mm_storel_epi64(reinterpret_cast<__m128i*>(p), x);
     const int word = words == 1 ? _mm_cvtsi128_si32(x) : _mm_extract_epi32(x, 2);
     if (words != 2) memcpy(p + (words == 1 ? 0 : 8), &word, 4);
+}
+
+// The blocks of four rows at `from` of 8 or 4 bytes, those of a block one after another at c +
+// columns[its first byte], as many as begin before `count`.
+template <int block>
+QUOLL_INLINE void store_blocks(const int8_t* from, int8_t* c, const ptrdiff_t* columns,
+                               size_t count) {
+    static_assert(block == 8 || block == 4);
+    const __m512i rows = _mm512_loadu_si512(from);
+    if constexpr (block == 8) {
+        const __m512i x = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), rows);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + columns[0]), _mm512_castsi512_si256(x));
+        if (count > 8)
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + columns[8]),
+                                _mm512_extracti64x4_epi64(x, 1));
+    } else {
+        const __m512i words =
+            _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+        const __m512i x = _mm512_permutexvar_epi32(words, rows);
+        unroll<4>([&](auto i) QUOLL_INLINE_LAMBDA {
+            constexpr int part = (int)i();
+            if (4 * i() < count)
+                store_sixteen(_mm512_extracti32x4_epi32(x, part), c + columns[4 * i()]);
+        });
+    }
 }
 #else
 constexpr bool kHasByteSquares = false;

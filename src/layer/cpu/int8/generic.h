@@ -733,6 +733,13 @@ void move_columns(T* part, T* c, ptrdiff_t c_row, const ptrdiff_t* columns, size
                     if (n() < count) s::store_sixteen(x, c + columns[n]);
                 });
         }
+        const bool together = c_row == (ptrdiff_t)run && (run == 8 || run == 4);
+        for (; together && rows >= 4; rows -= 4, part += 4 * s::kLanes, c += 4 * c_row) {
+            if (run == 8)
+                s::store_blocks<8>(part, c, columns, count);
+            else
+                s::store_blocks<4>(part, c, columns, count);
+        }
     }
 #elif HWY_TARGET == HWY_NEON
     if constexpr (out) {
