@@ -31,15 +31,16 @@ const size_t kChunkKGroups = 128 * 1024;
 const size_t kPiece = 4096;
 
 // Tile units that multiply rows where they lie; or null.
+constexpr bool kHasRowUnits = kHasTileUnits && !kInt8Lists;
 const Int8UnitKernels* row_units() {
-    if constexpr (kHasTileUnits && !kInt8Lists) return usable_int8_units();
+    if constexpr (kHasRowUnits) return usable_int8_units();
     return nullptr;
 }
 // Of k, and of a panel, for one step of the units.
 enum { kStepKGroups = kUnitRowBytes / 4 };
 
 // Whether units are expected to take less time for so many rows of a panel.
-bool units_pay(size_t rows, size_t k_groups) {
+[[maybe_unused]] bool units_pay(size_t rows, size_t k_groups) {
     const double tiles = (double)((rows + kUnitRows - 1) / kUnitRows);
     const double steps = (double)((k_groups + kStepKGroups - 1) / kStepKGroups);
     const double step = host_costs().split1_step * split_slowness() / kUnitTiles;
@@ -221,7 +222,8 @@ private:
         // finish(m, count, sums) for all rows from `first` to last - 1, some at a time.
         template <class F>
         void make(const Product& p, size_t first, size_t last, F finish) {
-            if (units) return make_on_units(p, first, last, finish);
+            if constexpr (kHasRowUnits)
+                if (units) return make_on_units(p, first, last, finish);
             for (size_t m = first, count; m < last; m += count) {
                 count = std::min<size_t>(right.kernels->max_rows, last - m);
                 tile.a = row(p, m);
@@ -498,7 +500,8 @@ int MatMulIntegerCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>&
     QUOLL_RETURN_IF_ERROR(find_zeros(&p, opt));
     QUOLL_RETURN_IF_ERROR(pack_a(&p, opt));
     const size_t rows = p.a.size[2], panels = p.right->panels(), items = p.items();
-    if (p.right->steps && units_pay(rows, p.right->k_groups)) p.units = row_units();
+    if constexpr (kHasRowUnits)
+        if (p.right->steps && units_pay(rows, p.right->k_groups)) p.units = row_units();
     const int threads = threads_for(opt, (double)rows * items * p.a.size[3] * p.right->n / 4);
     size_t chunks = (rows * p.left.row_k_groups + kChunkKGroups - 1) / kChunkKGroups;
     if (threads > 1) chunks = std::max(chunks, (size_t)threads * 2 / (panels * items));
