@@ -252,12 +252,13 @@ TEST(Int8Kernels, inputs_are_rounded_and_laid_out) {
             const int pack = packs[i], unit = pack < 4 ? 4 : pack;
             for (size_t pixels : {1, 3, 37}) {
                 for (size_t stride : {1, 2}) {
-                    for (int channels : {pack, 3 * pack, 7 * pack}) {
+                    for (int channels : {pack, 3 * pack, 7 * pack, 26 * pack}) {
 #define QUOLL_INT8_TILES(name, vectors)
-#define QUOLL_INT8_INPUT(name, type)                                                             \
-    check_input<type>(kernels, kernels.name[i], pack, channels, unit, pixels, stride, true);     \
-    check_input<type>(kernels, kernels.name[i], pack, channels, 2 * unit, pixels, stride, true); \
-    check_input<type>(kernels, kernels.name[i], pack, channels, 4 * unit, pixels, stride, false);
+#define QUOLL_INT8_INPUT(name, type)                                                              \
+    check_input<type>(kernels, kernels.name[i], pack, channels, unit, pixels, stride, true);      \
+    check_input<type>(kernels, kernels.name[i], pack, channels, 2 * unit, pixels, stride, true);  \
+    check_input<type>(kernels, kernels.name[i], pack, channels, 4 * unit, pixels, stride, false); \
+    check_input<type>(kernels, kernels.name[i], pack, channels, 7 * unit, pixels, stride, true);
 #define QUOLL_BLOCK_TILES(name)
 #define QUOLL_BLOCK_DOTS(name)
 #define QUOLL_BLOCK_BYTES(name)
@@ -605,6 +606,31 @@ TEST(Int8Kernels, zero_points) {
                 kernels.range(x.data(), n, limits);
                 ASSERT_TRUE(want[0] == limits[0] && want[1] == limits[1]);
             }
+        }
+    });
+}
+
+// Values around the middle between two whole numbers and beyond all results, by scales of any size.
+TEST(Int8Kernels, quotients_are_rounded_as_divisions) {
+    for_all([](const Int8Kernels& kernels) {
+        for (int i = 0; i < 300; i++) {
+            const int exponent = i % 3 == 0 ? uniform(-148, 127) : uniform(-9, 3);
+            const float scale =
+                ldexpf(1.f + (float)uniform(0, (1 << 23) - 1) / (1 << 23), exponent);
+            std::vector<float> values = {INFINITY, -INFINITY, NAN,      0.f,
+                                         -0.f,     FLT_MAX,   -FLT_MAX, FLT_MIN / 8};
+            while (values.size() < 131) {
+                float x = ((float)uniform(-300, 300) + .5f) * scale;
+                for (int step = uniform(0, 3); step > 0; step--)
+                    x = nextafterf(x, i % 2 ? INFINITY : 0.f);
+                values.push_back(x);
+            }
+            const int zero = uniform(-128, 127);
+            std::vector<int8_t> out(values.size());
+            kernels.to_affine(values.data(), values.size(), scale, zero, out.data());
+            for (size_t n = 0; n < values.size(); n++)
+                ASSERT_EQ(affine_int8(values[n] / scale, zero), out[n])
+                    << values[n] << " by " << scale;
         }
     });
 }

@@ -12,6 +12,7 @@
 #include "layer/cpu/conv/conv_layer.h"
 #include "layer/cpu/int8/int8_tiles.h"
 #include "layer/cpu/matmul/innerproduct_cpu.h"
+#include "layer/nn/matmulinteger.h"
 #include "tile_cases.h"
 
 using namespace quoll;
@@ -112,14 +113,17 @@ std::vector<int> order_of(const Quantized& q) {
     const int together = Int8TilePlan::window_rows(Problem::shape_for(q), q.step_channels);
     const int rows = std::max(1, together);
     const int width = kInt8Lists && together ? (q.t.kernel_w + 1) / 2 * 2 : q.t.kernel_w;
+    const int run = Int8TilePlan::run_values(Problem::shape_for(q), q.step_channels);
     std::vector<int> order;
     for (int c0 = 0; c0 < q.t.in_c; c0 += q.step_channels)
-        for (int y = 0; y < (q.t.kernel_h + rows - 1) / rows * rows; y++)
+        for (int y = 0; y < (q.t.kernel_h + rows - 1) / rows * rows; y++) {
             for (int x = 0; x < width; x++)
                 for (int c = c0; c < c0 + q.step_channels; c++) {
                     const bool exists = c < q.t.in_c && x < q.t.kernel_w && y < q.t.kernel_h;
                     order.push_back(exists ? c * taps + y * q.t.kernel_w + x : -1);
                 }
+            if (run) order.insert(order.end(), run - width * q.step_channels, -1);
+        }
     return order;
 }
 
@@ -191,6 +195,9 @@ Quantized random_quantized() {
     q.reduced_in = pick(0, 1), q.reduced_out = pick(0, 1);
     const int unit = std::max(4, q.t.in_pack);
     q.step_channels = kInt8Lists ? 8 * pick(1, 24) : unit * pick(1, 64 / unit);
+    const Case& t = q.t;
+    const bool runs = !kInt8Lists && t.kernel_w > 1 && t.stride_w == 1 && t.dilation_w == 1;
+    if (runs && pick(0, 1)) q.step_channels = unit * pick(1, 192 / unit);
     q.zero = pick(0, 2) ? 0 : pick(-128, 127);
     q.pad = pick(0, 1) ? pick(-127, 127) : 0;
     return q;
@@ -352,6 +359,27 @@ TEST(Int8TileLayers, Convolution) {
             }
 }
 
+// Channels whose taps share steps, and inputs too small for units.
+TEST(Int8TileLayers, Convolution_across_taps) {
+    if (const Units units; !units.kernels) GTEST_SKIP();
+    for (int c : {10, 16, 24, 26, 32, 80, 104}) {
+        const int n = 40, count = c * n * 15;
+        check_layer("Convolution",
+                    {{0, n},
+                     {1, 5},
+                     {11, 3},
+                     {4, 2},
+                     {14, 1},
+                     {5, 1},
+                     {6, count},
+                     {8, c % 3 ? 101 : 1},
+                     {9, 1}},
+                    int8_weights(count, n, n, c % 3),
+                    {random_mat(Shape(3, 2, c)), random_mat(Shape(57, 41, c))}, true);
+        if (HasFailure()) return;
+    }
+}
+
 TEST(Int8TileLayers, Convolution_of_images) {
     if (const Units units; !units.kernels) GTEST_SKIP();
     const int n = 64, c = 3, kernel = 7, count = c * n * kernel * kernel;
@@ -382,6 +410,48 @@ TEST(Int8TileLayers, InnerProduct) {
                      random_mat(Shape(k, 300))},
                     true);
         if (HasFailure()) return;
+    }
+}
+
+// A product of two s8 blobs, by layers that have no weights.
+Mat product(bool reference, const std::vector<Mat>& in, int zero, float factor, const Option& opt) {
+    const LayerPtr layer = make_layer("MatMulInteger", {}, {}, reference, opt);
+    MatMulInteger& m = static_cast<MatMulInteger&>(*layer);
+    for (Mat* zeros : {&m.a_zero_points, &m.b_zero_points}) {
+        if (zero == 0) continue;
+        zeros->create(1);
+        *(int*)zeros->data = zero;
+        zeros->dtype = DType::s32;
+        zero = -zero;
+    }
+    m.top_factor = factor, m.top_zero_point = 9;
+    std::vector<Mat> out(1);
+    EXPECT_EQ(0, layer->forward(in, out, opt));
+    return out[0];
+}
+
+// Rows and k that fill tiles and steps or do not, several matrices.
+TEST(Int8TileLayers, MatMulInteger) {
+    if (const Units units; !units.kernels) GTEST_SKIP();
+    const struct {
+        int rows, k, columns, a_items, b_items;
+    } shapes[] = {{197, 64, 197, 3, 3}, {197, 197, 64, 3, 3}, {33, 20, 40, 2, 1},
+                  {15, 300, 17, 1, 1},  {49, 32, 49, 4, 4},   {16, 65, 96, 1, 2}};
+    for (const auto& t : shapes) {
+        std::vector<Mat> in = {Mat(Shape(t.k, t.rows, t.a_items, DType::s8)),
+                               Mat(Shape(t.columns, t.k, t.b_items, DType::s8))};
+        for (Mat& m : in)
+            for (size_t i = 0; i < m.total(); i++) ((signed char*)m.data)[i] = (signed char)whole();
+        for (int zero : {0, 7})
+            for (float factor : {0.f, 2e-4f})
+                for (int threads : {1, 2}) {
+                    Option opt;
+                    opt.num_threads = threads;
+                    const Mat want = product(true, in, zero, factor, opt);
+                    const Units units;
+                    expect_same(want, product(false, in, zero, factor, opt));
+                    if (HasFailure()) return;
+                }
     }
 }
 

@@ -31,13 +31,17 @@ std::string joined_border(Op& op, const std::string& from, int mat_axis, int64_t
     return layer.outputs[0];
 }
 
-// One axis of a border of any form: a Mat of outer, axis, inner.
+// One axis of a border of any form: a Mat of outer, axis, inner. last: the Padding of an earlier
+// axis of the two innermost ones, or null; it takes this one too where that is such.
 std::string pad_axis(Op& op, const std::string& from, const std::vector<Dim>& dims, int mat_axis,
-                     int64_t before, int64_t behind, const std::string& mode, float value) {
+                     int64_t before, int64_t behind, const std::string& mode, float value,
+                     ModelLayer** last) {
     if (mode == "wrap" || (mode == "reflect" && mat_axis + 2 < (int)dims.size()))
         return joined_border(op, from, mat_axis, before, behind, mode, dims[mat_axis]);
-    ModelLayer& layer = op.emit("Padding", {from});
     const int place = (int)dims.size() - 1 - mat_axis;  // 0: w, 1: h, 2: d or c
+    const bool joins = place < 2 && *last && (*last)->outputs[0] == from;
+    ModelLayer& layer = joins ? **last : op.emit("Padding", {from});
+    *last = place < 2 ? &layer : nullptr;
     static const char* const kBefore[] = {"left", "top", "front"};
     static const char* const kBehind[] = {"right", "bottom", "behind"};
     layer.set(kBefore[place], (int)before);
@@ -137,6 +141,7 @@ bool pad(Op& op) {
     Value part;
     part.name = op.node.outputs[0], part.type = x->type;
     Value* now = x;
+    ModelLayer* last = nullptr;
     for (size_t i = 0; i < axes.size(); i++) {
         int axis = 0;
         if (!op.axis(axes[i], x->rank(), &axis)) return false;
@@ -162,9 +167,9 @@ bool pad(Op& op) {
         }
         const int64_t more = std::max<int64_t>(before, 0) + std::max<int64_t>(behind, 0);
         if (more > 0)
-            blob =
-                pad_axis(op, blob, op.c.mat_dims(shape, form), mat_axis,
-                         std::max<int64_t>(before, 0), std::max<int64_t>(behind, 0), mode, value);
+            blob = pad_axis(op, blob, op.c.mat_dims(shape, form), mat_axis,
+                            std::max<int64_t>(before, 0), std::max<int64_t>(behind, 0), mode, value,
+                            &last);
         shape[axis] = op.c.symbols.add(shape[axis], Dim(more));
         part.shape = shape, part.form = form;
         part.blobs.clear();

@@ -6,7 +6,7 @@
 namespace quoll {
 
 BatchNormCpu::BatchNormCpu() : kernels_(&host_kernel_set()) {
-    support_packing = support_fp16_storage = support_bf16_storage = true;
+    support_packing = support_batch = support_fp16_storage = support_bf16_storage = true;
 }
 
 int BatchNormCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {

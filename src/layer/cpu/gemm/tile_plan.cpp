@@ -134,11 +134,11 @@ TilePlan::TilePlan(const Unit& unit, const TileShape& shape, int threads)
       threads_(std::max(1, threads)),
       pitch_(x_.length),
       pair_tiles_(kUnitTiles),
-      taps_((double)shape.x.kernel * shape.y.kernel),
+      taps_((double)steps_across() * shape.y.kernel),
       channel_blocks_(divide_up(shape.in_channels, unit.step_channels)),
       planes_(x_.phases.size() * y_.phases.size()),
       panels_(divide_up(shape.out_channels, kUnitColumns)),
-      panel_bytes_(channel_blocks_ * shape.x.kernel * shape.y.kernel * unit.step_bytes) {
+      panel_bytes_(channel_blocks_ * steps_across() * shape.y.kernel * unit.step_bytes) {
     if (shape.x.stride == 1) {
         // The padding at the end of a row is that at the beginning of the next.
         int begin, end;
@@ -287,22 +287,26 @@ void TilePlan::choose_blocks() {
     // One more, which kernels may read.
     if (unit_.row_lanes) plane_length_ = divide_up(plane_length_ + 1, 16) * 16;
     scales_at_ = unit_.in_place() ? (size_t)kUnitRowBytes : plane_length_ * position;
+    // A row's last step may go beyond its positions.
+    if (unit_.row_steps) scales_at_ = divide_up(scales_at_ + kUnitRowBytes, 64) * 64;
     share_ =
         scales_at_ + (unit_.scaled_pixels ? divide_up(plane_length_ * sizeof(float), 64) * 64 : 0);
 }
 
 void TilePlan::add_steps() {
     if (clipped()) return add_clipped_steps();
-    const ConvAxis &x = shape_.x, &y = shape_.y;
+    const ConvAxis& y = shape_.y;
     std::vector<ptrdiff_t> steps;
     for (size_t c = 0; c < channel_blocks_; c++)
         for (int ky = 0; ky < y.kernel; ky++)
-            for (int kx = 0; kx < x.kernel; kx++) {
+            for (int s = 0; s < steps_across(); s++) {
+                const int kx = unit_.row_steps ? 0 : s;
                 const size_t plane = y_.plane(ky) * x_.phases.size() + x_.plane(kx);
                 const size_t position = (size_t)y_.position(ky) * pitch_ + x_.position(kx);
+                const size_t within = unit_.row_steps ? s * unit_.row_step_bytes : 0;
                 const ptrdiff_t laid_out =
                     (ptrdiff_t)((c * planes_ + plane) * plane_length_ * unit_.position_bytes +
-                                position * position_step());
+                                position * position_step() + within);
                 steps.push_back(unit_.in_place() ? (ptrdiff_t)c * unit_.channels_bytes : laid_out);
             }
     steps_.push_back({std::move(steps), {}});

@@ -57,7 +57,7 @@ public:
     // What one step of the sums is on certain kernels, and what it is expected to cost in cycles.
     struct Unit {
         int step_channels;      // input channels that a step takes of a position
-        size_t position_bytes;  // of these in the buffer, a multiple of 64
+        size_t position_bytes;  // of these in the buffer; without row_steps a multiple of 64
         size_t step_bytes;      // of a full panel's weights for a step
         const CostTable* costs;
         double step_cycles;    // a tile of 16 rows
@@ -76,6 +76,10 @@ public:
         // Not 0: the input of a 1x1 kernel is not laid out but read where it lies, pixels so many
         // bytes apart; so are the channels of a step and those of the next.
         ptrdiff_t pixel_bytes = 0, channels_bytes = 0;
+        // Not 0, for neighbouring windows of neighbouring pixels: a kernel row's positions, which
+        // lie one after another, are so many steps of row_step_bytes each, whatever tap that is.
+        int row_steps = 0;
+        size_t row_step_bytes = 0;
         bool in_place() const { return kReadsInPlace && pixel_bytes != 0; }
     };
     // What is done for one run. Offsets count positions and values, not bytes.
@@ -169,6 +173,8 @@ private:
     typedef std::vector<ConvPlan::Range> Ranges;
 
     double row_cost(int rows) const;
+    // Of a kernel row.
+    int steps_across() const { return unit_.row_steps ? unit_.row_steps : shape_.x.kernel; }
     bool clipped() const { return pair_tiles_ == 1; }
     size_t buffer_budget() const;
     bool rows_are_far() const;

@@ -24,6 +24,8 @@ int create_as(const Layer& layer, const Mat& like, Mat* top, const Option& opt) 
 
 class AffineQuantizeCpu : public AffineQuantize {
 public:
+    AffineQuantizeCpu() { support_batch = true; }
+
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override {
         QUOLL_RETURN_IF_ERROR(create_as(*this, bottom, &top, opt));
         const Int8Kernels& kernels = *host_kernel_set().int8;
@@ -39,6 +41,8 @@ public:
 
 class AffineDequantizeCpu : public AffineDequantize {
 public:
+    AffineDequantizeCpu() { support_batch = true; }
+
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override {
         QUOLL_RETURN_IF_ERROR(create_as(*this, bottom, &top, opt));
         const Int8Kernels& kernels = *host_kernel_set().int8;
@@ -54,6 +58,8 @@ public:
 
 class AffineTableCpu : public AffineTable {
 public:
+    AffineTableCpu() { support_batch = true; }
+
     int create_pipeline(const Option&) override {
         for (int i = 0; i < kValues; i++) bytes_[i] = value((signed char)(i - kValues / 2));
         return kOk;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "layer/cpu/int8/int8.h"
+#include "simd/byte_squares.h"
 #include "simd/convert.h"
 #include "simd/dot.h"
 #include "simd/fixed_sums.h"
@@ -232,7 +233,43 @@ QUOLL_INLINE s::vecf<N> affine_value(const int8_t* p, s::veci<N> zero, s::vecf<N
     return to_float(s::load_s8<N>(p) - zero) * scale;
 }
 
+// What affine_int8() makes of x / scale it also makes of this, without a division: a quotient by
+// the reciprocal, corrected once by its remainder. Around the middle between two whole numbers that
+// has been compared with the division for all mantissas of scales (tests/kernel/test_int8.cpp
+// samples them); elsewhere a last digit more or less rounds alike.
+template <size_t N>
+struct AffineQuotient {
+    using V = s::vecf<N>;
+    V scale, reciprocal, most;
+
+    // Of such scales neither the reciprocal nor a remainder that counts is below normal numbers.
+    QUOLL_INLINE static bool is_exact(float scale) {
+        return s::kHasFma && scale > 0x1p-100f && scale < 0x1p100f;
+    }
+    QUOLL_INLINE explicit AffineQuotient(float scale)
+        : scale(V::set(scale)), reciprocal(V::set(1.f / scale)), most(V::set(1024.f * scale)) {}
+    QUOLL_INLINE V operator()(V x) const {
+        const V finite = select(x == x, x, V::zero());
+        const V limited = min(most, max(V::zero() - most, finite));
+        const V q = limited * reciprocal;
+        return fma(nfma(q, scale, limited), reciprocal, q);
+    }
+};
+
 void to_affine(const float* in, size_t n, float scale, int zero, int8_t* out) {
+    if (AffineQuotient<s::kLanes>::is_exact(scale)) {
+        constexpr size_t N = s::kLanes;
+        const AffineQuotient<N> quotient(scale);
+        size_t i = 0;
+        for (; i + 4 * N <= n; i += 4 * N) {
+            s::vecf<N> x[4];
+            s::unroll<4>([&](auto v) QUOLL_INLINE_LAMBDA {
+                x[v] = quotient(s::vecf<N>::load(in + i + v() * N));
+            });
+            s::store_saturated_bytes(x, zero, -128, 127, out + i);
+        }
+        n -= i, in += i, out += i;
+    }
     for_steps(n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
         using V = s::vecf<decltype(lanes)::value>;
         s::store_low_bytes(round_affine(V::load(in + i) / V::set(scale), zero), out + i);
@@ -431,8 +468,38 @@ QUOLL_INLINE s::veci<N> planar_k_groups(const Int8Input& t, const T* src, int co
     return k_group_bits;
 }
 
+#if HWY_TARGET == HWY_AVX3
+// Neighbouring pixels of planes of bytes by sixteens, the last of which may be some twice.
+void turn_planes(const Int8Input& t) {
+    const __m128i offset = _mm_set1_epi8((char)kOffset);
+    for (int c = 0, count = 0; c < t.channels; c += count) {
+        count = std::min({(int)s::kSquare, t.channels - c, t.dst_pack - c % t.dst_pack});
+        const int8_t* const planes = (const int8_t*)t.src + c * t.src_block;
+        uint8_t* const dst = (uint8_t*)t.dst + c / t.dst_pack * t.dst_block + c % t.dst_pack;
+        const size_t words = (size_t)(count + 3) / 4;
+        for (size_t first = 0; first < t.pixels; first += s::kSquare) {
+            const size_t p = std::min(first, t.pixels - s::kSquare);
+            s::turn_square(
+                [&](int m) QUOLL_INLINE_LAMBDA {
+                    const __m128i x = m < count ? s::load_sixteen(planes + m * t.src_block + p)
+                                                : _mm_setzero_si128();
+                    return _mm_xor_si128(x, offset);
+                },
+                [&](auto n, __m128i x) QUOLL_INLINE_LAMBDA {
+                    s::store_first_words(x, words, dst + (ptrdiff_t)(p + n()) * t.dst_pixel);
+                });
+        }
+    }
+}
+#endif
+
 template <class T, class E = Element>
 void input_planar(const Int8Input& t) {
+#if HWY_TARGET == HWY_AVX3
+    if constexpr (sizeof(T) == 1 && sizeof(E) == 1)
+        if (t.src_pixel == 1 && t.pixels >= s::kSquare && t.channels > 4 && t.dst_pack > 4)
+            return turn_planes(t);
+#endif
     for (int c = 0; c < t.channels; c += 4 / (int)sizeof(E)) {
         const T* src = (const T*)t.src + c * t.src_block;
         char* dst = (char*)((E*)t.dst + c / t.dst_pack * t.dst_block + c % t.dst_pack);
@@ -656,7 +723,25 @@ QUOLL_INLINE void move_runs(T* part, T* c, ptrdiff_t c_row, const ptrdiff_t* col
 template <bool out, class T>
 void move_columns(T* part, T* c, ptrdiff_t c_row, const ptrdiff_t* columns, size_t count, int rows,
                   size_t run) {
-#if HWY_TARGET == HWY_NEON
+#if HWY_TARGET == HWY_AVX3
+    if constexpr (out && sizeof(T) == 1) {
+        static_assert(kStoreRows == s::kSquare && s::kLanes == s::kSquare);
+        if (run == 1 && c_row == 1 && rows == kStoreRows) {
+            return s::turn_square(
+                [&](int m) QUOLL_INLINE_LAMBDA { return s::load_sixteen(part + m * kStoreRows); },
+                [&](auto n, __m128i x) QUOLL_INLINE_LAMBDA {
+                    if (n() < count) s::store_sixteen(x, c + columns[n]);
+                });
+        }
+        const bool together = c_row == (ptrdiff_t)run && (run == 8 || run == 4);
+        for (; together && rows >= 4; rows -= 4, part += 4 * s::kLanes, c += 4 * c_row) {
+            if (run == 8)
+                s::store_blocks<8>(part, c, columns, count);
+            else
+                s::store_blocks<4>(part, c, columns, count);
+        }
+    }
+#elif HWY_TARGET == HWY_NEON
     if constexpr (out) {
         if (run == 1 && c_row == 1) {
             const int done = store_planes(part, c, columns, count, rows);
@@ -841,6 +926,8 @@ void store_tile(const Int8Store& t, const StoreLimits& limits) {
     const bool whole = t.run == L, plain = !t.add && !limits.twice;
     const bool multiplied = kept == Kept::kAffine && held == Held::kSums && plain;
     const size_t step = t.width * 4;
+    const bool turns =
+        s::kHasByteSquares && sizeof(Out) == 1 && t.run == 1 && t.c_row == 1 && t.rows > kStoreRows;
     for (size_t n = 0; n < t.used; n += L) {
         const Column column(t, limits, n, multiplied);
         const ptrdiff_t* const columns = t.columns + n;
@@ -849,6 +936,8 @@ void store_tile(const Int8Store& t, const StoreLimits& limits) {
         int rows = t.rows;
         for (int m = 0; m < t.rows; m += rows) {
             rows = whole || t.rows - m < kStoreRows ? t.rows - m : kStoreRows;
+            // Some rows of bytes twice rather than one at a time.
+            if (turns && rows < kStoreRows) m = t.rows - kStoreRows, rows = kStoreRows;
             const char* from = (const char*)t.sums + n * 4 + m * step;
             Out* const c = (Out*)t.c + m * t.c_row;
             const float* add = t.add ? t.add + m * t.c_row : nullptr;

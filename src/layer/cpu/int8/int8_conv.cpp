@@ -34,26 +34,26 @@ int block_channels(const Int8Kernels& kernels, const ConvolutionFields& s, int c
 
 // The order in which the k-groups of the laid out input meet the weights of an output,
 // [channels][taps]: blocks of so many channels, in each the taps, in each of these the channels.
-// Kernel rows of `width` taps are completed to `row`, and these rows to `height`.
+// Kernel rows of `width` taps are completed to `row` values, and these rows to `height`.
 std::vector<int> weight_order(int channels, int block, int taps, int width, int row, int height) {
     std::vector<int> order;
     for (int c0 = 0; c0 < channels; c0 += block)
         for (int y = 0; y < height; y++)
-            for (int x = 0; x < row; x++)
-                for (int c = c0; c < c0 + block; c++) {
-                    const bool exists = c < channels && x < width && y < taps / width;
-                    order.push_back(exists ? c * taps + y * width + x : -1);
-                }
+            for (int i = 0; i < row; i++) {
+                const int x = i / block, c = c0 + i % block;
+                const bool exists = c < channels && x < width && y < taps / width;
+                order.push_back(exists ? c * taps + y * width + x : -1);
+            }
     return order;
 }
 
-// Kernel rows that a step of tile units takes together; 0: none.
-int rows_together(const ConvolutionFields& s, int channels, int block) {
+// What Int8TilePlan::window_rows() and run_values() look at.
+TileShape window_shape(const ConvolutionFields& s, int channels) {
     TileShape shape = {};
-    shape.x.kernel = s.kernel_w, shape.x.dilation = s.dilation_w;
+    shape.x.kernel = s.kernel_w, shape.x.dilation = s.dilation_w, shape.x.stride = s.stride_w;
     shape.y.kernel = s.kernel_h, shape.y.dilation = s.dilation_h;
     shape.in_channels = channels;
-    return s.axes < 3 ? Int8TilePlan::window_rows(shape, block) : 0;
+    return shape;
 }
 
 int input_index(int pack) { return pack == 1 ? 0 : pack == 4 ? 1 : pack == 8 ? 2 : 3; }
@@ -106,6 +106,10 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     in_pack_ = best_elempack(kernels, in_channels_, opt);
     out_pack_ = best_elempack(kernels, out_channels_, opt);
     block_ = block_channels(*kernels_, s, in_channels_, in_pack_);
+    const TileShape windows = window_shape(s, in_channels_);
+    const bool on_units = units_ && s.axes < 3;
+    const int block = on_units ? Int8TilePlan::run_channels(windows, std::max(in_pack_, 4)) : 0;
+    if (block) block_ = block;
     blocks_ = (in_channels_ + block_ - 1) / block_;
     runs_ = blocks_ == 1 && s.dilation_w == 1;
     const int stride = s.kernel_w == 1 ? 1 : s.stride_w;
@@ -125,12 +129,14 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
         scales[p] = dequantize_scale(input_scale_,
                                      weight_scales[(int64_t)p * weight_scales.w / s.num_output]);
     const int rows = taps / s.kernel_w;
-    const int together = units_ ? rows_together(s, in_channels_, block_) : 0;
+    const int together = on_units ? Int8TilePlan::window_rows(windows, block_) : 0;
+    const int run = on_units ? Int8TilePlan::run_values(windows, block_) : 0;
     // Lists have whole pairs of k-groups.
     if (units_ && kInt8Lists && block_ % 8 && !together) units_ = nullptr;
-    const std::vector<int> order =
-        weight_order(in_channels_, channels_together(), taps, s.kernel_w, row_taps_,
-                     together ? round_up(rows, together) : rows);
+    const int row = run ? run : row_taps_ * channels_together();
+    row_k_groups_ = (size_t)row / kernels_->k_group;
+    const std::vector<int> order = weight_order(in_channels_, channels_together(), taps, s.kernel_w,
+                                                row, together ? round_up(rows, together) : rows);
     const size_t ld = (size_t)in_channels_ * taps;
     std::vector<Int8Weights> weights(s.group);
     for (int g = 0; g < s.group; g++) {
@@ -246,9 +252,10 @@ std::vector<GemmBlock> Int8Conv::taps(const ConvGeometry& g, const Axes& axes,
         for (ptrdiff_t k = 0; k < g.z.kernel * g.y.kernel; k++) {
             const ptrdiff_t slice = b * z.size + k / g.y.kernel * g.z.dilation;
             const ptrdiff_t row = slice * y.size + k % g.y.kernel * g.y.dilation;
+            const size_t first_k = (b * g.z.kernel * g.y.kernel + k) * row_k_groups_;
             for (ptrdiff_t kx = 0; kx < columns; kx++)
                 blocks.push_back(
-                    {(row * x.size + kx * g.x.dilation) * pixel, blocks.size() * *block_k});
+                    {(row * x.size + kx * g.x.dilation) * pixel, first_k + kx * *block_k});
         }
     return blocks;
 }

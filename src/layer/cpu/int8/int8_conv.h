@@ -90,6 +90,7 @@ private:
     int blocks_ = 0, block_ = 0;  // of channels in the laid out input
     bool runs_ = false;           // the taps of a kernel row are one run
     int row_taps_ = 0;            // of such a run, of which some may be zero
+    size_t row_k_groups_ = 0;     // of a kernel row of a block, in the order of the weights
     bool neighbours_ = false;     // inputs of neighbouring outputs lie a pair of k-groups apart
     signed char pad_value_ = 0;
     float input_scale_ = 1.f, top_scale_ = 0.f;

@@ -1,5 +1,6 @@
 #include "layer/cpu/int8/int8_tiles.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include <algorithm>
@@ -93,17 +94,30 @@ void set_lanes(int lanes, int step_channels, TilePlan::Unit* unit) {
     unit->finish_cycles += (vectors - 1) * (unit->finish_cycles - unit->costs->int8_finish);
 }
 
+int round_up(int x, int unit) { return (x + unit - 1) / unit * unit; }
+
+// Steps of a run of so many values.
+int run_steps(int values) { return (values + kUnitRowBytes - 1) / kUnitRowBytes; }
+
 // Pairs of k-groups are whole.
-int step_bytes(const TileShape& s, int channels, int rows) {
+int step_bytes(const TileShape& s, int channels, int rows, int run) {
+    if (run) return run / run_steps(run);
     if (rows == 0) return channels;
     return rows * channels * (kInt8Lists ? (s.x.kernel + 1) / 2 * 2 : s.x.kernel);
 }
 
-TilePlan::Unit unit_of(const Int8UnitKernels& kernels, const TileShape& shape, int step_channels) {
+// A step of so many bytes takes step_channels of a position, or a part of a run.
+TilePlan::Unit unit_of(const Int8UnitKernels& kernels, const TileShape& shape, int step,
+                       int step_channels, int run) {
     TilePlan::Unit unit;
     unit.step_channels = step_channels;
     unit.position_bytes = kUnitRowBytes;
-    unit.step_bytes = (size_t)step_channels * kUnitColumns;
+    unit.step_bytes = (size_t)step * kUnitColumns;
+    if (run) {
+        unit.position_bytes = step_channels;
+        unit.row_steps = run_steps(run);
+        unit.row_step_bytes = step;
+    }
     unit.costs = &host_costs();
     // The loads and multiplications are those of one bf16 product and take the same time.
     unit.step_cycles = unit.costs->split1_step * split_slowness();
@@ -113,6 +127,15 @@ TilePlan::Unit unit_of(const Int8UnitKernels& kernels, const TileShape& shape, i
     unit.scaled_pixels = 0;
     if (kInt8Lists) set_lanes(kernels.lanes(), step_channels, &unit);
     return unit;
+}
+
+// Rows of windows that fit in a step.
+int rows_in_step(const TileShape& s, int step_channels) {
+    if (s.y.dilation != 1) return 1;
+    const int row = s.x.kernel * step_channels;
+    const int most = (kUnitRowBytes - copied_bytes(row)) / row + 1;
+    const int steps = (s.y.kernel + most - 1) / most;
+    return (s.y.kernel + steps - 1) / steps;
 }
 
 }  // namespace
@@ -125,11 +148,31 @@ const Int8UnitKernels* usable_int8_units() {
 int Int8TilePlan::window_rows(const TileShape& s, int step_channels) {
     if (kInt8Lists && step_channels % 8 == 0) return 0;
     if (!has_step_windows(s, step_channels, kUnitRowBytes)) return 0;
-    if (s.y.dilation != 1 || kInt8Lists) return 1;
-    const int row = s.x.kernel * step_channels;
-    const int most = (kUnitRowBytes - copied_bytes(row)) / row + 1;
-    const int steps = (s.y.kernel + most - 1) / most;
-    return (s.y.kernel + steps - 1) / steps;
+    if (kInt8Lists) return 1;
+    const int rows = rows_in_step(s, step_channels);
+    return rows == 1 && run_values(s, step_channels) ? 0 : rows;
+}
+
+int Int8TilePlan::run_values(const TileShape& s, int step_channels) {
+    if (kInt8Lists || s.x.kernel == 1 || s.x.stride != 1 || s.x.dilation != 1) return 0;
+    const int row = s.x.kernel * step_channels, steps = run_steps(row);
+    if (steps >= s.x.kernel && step_channels <= kUnitRowBytes) return 0;
+    if (has_step_windows(s, step_channels, kUnitRowBytes) && rows_in_step(s, step_channels) > 1)
+        return 0;
+    return steps * round_up((row + steps - 1) / steps, 4);
+}
+
+int Int8TilePlan::run_channels(const TileShape& s, int unit) {
+    int best = 0, least = INT_MAX;
+    const int most = (s.in_channels + kUnitRowBytes - 1) / kUnitRowBytes;
+    for (int blocks = (most + 3) / 4; blocks <= most; blocks++) {
+        const int channels = round_up((s.in_channels + blocks - 1) / blocks, unit);
+        if (!run_values(s, channels)) continue;
+        const int all = (s.in_channels + channels - 1) / channels;
+        const int steps = all * run_steps(s.x.kernel * channels);
+        if (steps <= least) best = channels, least = steps;
+    }
+    return least < most * s.x.kernel ? best : 0;
 }
 
 Int8TilePlan::Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shape,
@@ -138,9 +181,11 @@ Int8TilePlan::Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shap
       shape_(shape),
       channels_(step_channels),
       rows_(window_rows(shape, step_channels)),
-      step_(step_bytes(shape, step_channels, rows_)),
-      plan_(unit_of(kernels, shape, step_), rows_ ? windows_of(shape, channels_, rows_) : shape,
-            threads) {}
+      run_(run_values(shape, step_channels)),
+      step_(step_bytes(shape, step_channels, rows_, run_)),
+      position_(run_ ? channels_ : kUnitRowBytes),
+      plan_(unit_of(kernels, shape, step_, run_ ? channels_ : step_, run_),
+            rows_ ? windows_of(shape, channels_, rows_) : shape, threads) {}
 
 bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
     const TileShape& s = shape();
@@ -181,7 +226,7 @@ public:
         if (kInt8Lists)
             fill_words(to, 0, positions, value);
         else
-            memset(to, value, positions * kUnitRowBytes);
+            memset(to, value, positions * own.position_);
     }
     void pack_a(ptrdiff_t at, int channel, size_t pixels, const float*, char* to) const override {
         if (own.rows_)
@@ -189,7 +234,7 @@ public:
         else if (kInt8Lists)
             pack_words(at, channel, pixels, to);
         else
-            pack_pixels(at, channel, pixels, own.shape_.x.stride, to, kUnitRowBytes);
+            pack_pixels(at, channel, pixels, own.shape_.x.stride, to, own.position_);
     }
     void multiply(const char* a, size_t block, size_t first, size_t last) const override;
 

@@ -16,7 +16,7 @@ class Int8TilePlan {
 public:
     // The narrow values of the shape are s8. step_channels: of the weights' order, which is blocks
     // of so many input channels, in each the taps, in each of these the channels; a multiple of 4
-    // and of in_pack, 64 at most. With lists (Int8UnitKernels) in_pack is 1 or 4, and it is any
+    // and of in_pack, 64 at most or run_channels(). With lists (Int8UnitKernels) in_pack is 1 or 4, and it is any
     // multiple of 8; or 4, where taps of a kernel row fit in a step, and these are an even number
     // in the order.
     Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shape, int step_channels,
@@ -24,6 +24,13 @@ public:
     // Rows of the kernel that one step takes, all taps of each: where the channels of these fit in
     // it; else 0.
     static int window_rows(const TileShape& shape, int step_channels);
+    // Where steps go through the taps of a kernel row as through one run of values, since they are
+    // fewer then, or pixels need no copies: the values of these steps, which the row has in the
+    // order of the weights, zeros behind it; else 0.
+    static int run_values(const TileShape& shape, int step_channels);
+    // The channels of a block, a multiple of `unit`, with which such steps are fewest, if these are
+    // fewer than those of blocks of 64 channels at most; else 0.
+    static int run_channels(const TileShape& shape, int unit);
     static bool is_supported(const TileShape& shape) { return TilePlan::is_supported(shape); }
     const TileShape& shape() const { return shape_; }
     int threads() const { return plan_.threads(); }
@@ -43,7 +50,9 @@ private:
     const int channels_;  // of a position
     // window_rows(): what the plan has as input are then windows of so many rows of the kernel.
     const int rows_;
-    const int step_;  // bytes of k
+    const int run_;       // run_values()
+    const int step_;      // bytes of k
+    const int position_;  // bytes of a position
     const TilePlan plan_;
 };
 

@@ -15,7 +15,9 @@
 #include "layer/common/zero_points.h"
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/gemm/gemm_run.h"
+#include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8.h"
+#include "layer/cpu/int8/int8_tiles.h"
 #include "layer/cpu/int8/integer_rows.h"
 #include "runtime/thread_pool.h"
 
@@ -28,14 +30,34 @@ const size_t kChunkKGroups = 128 * 1024;
 // Values that a thread rounds at once.
 const size_t kPiece = 4096;
 
+// Tile units that multiply rows where they lie; or null.
+constexpr bool kHasRowUnits = kHasTileUnits && !kInt8Lists;
+const Int8UnitKernels* row_units() {
+    if constexpr (kHasRowUnits) return usable_int8_units();
+    return nullptr;
+}
+// Of k, and of a panel, for one step of the units.
+enum { kStepKGroups = kUnitRowBytes / 4 };
+
+// Whether units are expected to take less time for so many rows of a panel.
+[[maybe_unused]] bool units_pay(size_t rows, size_t k_groups) {
+    const double tiles = (double)((rows + kUnitRows - 1) / kUnitRows);
+    const double steps = (double)((k_groups + kStepKGroups - 1) / kStepKGroups);
+    const double step = host_costs().split1_step * split_slowness() / kUnitTiles;
+    // Sums go to memory by both; a thread sets up its tiles once a panel.
+    const double set_up = 200;
+    return tiles * steps * step + set_up < (double)std::max<size_t>(rows, 5) * k_groups;
+}
+
 // Matrices of one size as panels of k-groups. Where k-groups hold four values, B's are s8, u8 ones
 // less 128, and A's are u8, s8 ones plus 128; else both are as they are but u8 ones of B less 128.
 struct PackedB {
     const Int8Kernels* kernels = nullptr;
-    size_t n = 0, columns = 0, k_groups = 0;  // of a matrix; columns: n rounded up to panels
-    int offset = 0;                           // b - offset is what is packed
-    Mat packed;                               // [matrices][columns / lanes * k-groups][lanes]
-    Mat sums;                                 // s32 [matrices][columns]
+    size_t n = 0, columns = 0;       // of a matrix; columns: n rounded up to panels
+    size_t k_groups = 0, steps = 0;  // of equal size, where there are units
+    int offset = 0;                  // b - offset is what is packed
+    Mat packed;                      // [matrices][columns / lanes * k-groups][lanes]
+    Mat sums;                        // s32 [matrices][columns]
 
     size_t full() const { return (size_t)kernels->lanes * kernels->vectors; }
     size_t panels() const { return (columns + full() - 1) / full(); }
@@ -59,6 +81,10 @@ int PackedB::create(int matrices, int k, int n, bool is_signed, Allocator* alloc
     kernels = host_kernel_set().int8;
     this->n = n;
     k_groups = (k + kernels->k_group - 1) / kernels->k_group;
+    if (row_units()) {
+        steps = (k_groups + kStepKGroups - 1) / kStepKGroups;
+        k_groups = (k_groups + steps - 1) / steps * steps;
+    }
     offset = is_signed ? 0 : 128;
     const size_t lanes = kernels->lanes, rest = n % full();
     columns = n - rest + (rest == 0 ? 0 : rest <= lanes ? lanes : full());
@@ -79,13 +105,17 @@ void PackedB::pack_panel(int32_t* to, size_t p, const unsigned char* rows, size_
     for (size_t w = 0; w < k_groups; w++, to += width(p)) {
         const size_t row = w * kernels->k_group;
         Int8Rows join = {};
-        join.count = (int)std::min<size_t>(kernels->k_group, k - row);
+        join.count = (int)std::min<size_t>(kernels->k_group, std::max<size_t>(k, row) - row);
         join.n = count, join.k_groups = to;
         for (int e = 0; e < join.count; e++) {
             join.rows[e] = (const int8_t*)rows + (row + e) * row_step + first;
             if (!wide || offset == 0) continue;
             for (size_t i = 0; i < count; i++) changed[e][i] = (int8_t)(join.rows[e][i] ^ 0x80);
             join.rows[e] = changed[e];
+        }
+        if (join.count == 0) {
+            std::fill_n(to, width(p), 0);
+            continue;
         }
         kernels->k_groups(join);
         if (flips) flip_words(to, (int)count, (int32_t)0x80808080);
@@ -125,6 +155,9 @@ struct PackedA {
     Mat sums;  // s32, one a row; empty if not asked for
 };
 
+// That are multiplied at once, on vectors or units.
+constexpr size_t kMostRows = std::max<size_t>(kGemmMaxRows, kUnitTiles* kUnitRows);
+
 class MatMulIntegerCpu : public MatMulInteger {
 public:
     int create_pipeline(const Option& opt) override;
@@ -142,6 +175,7 @@ private:
         Mat zeros;    // s32 [items][columns]: zero points of what is packed of B; empty: all 0
         Mat factors;  // f32 [2][columns]: of a ranged product
         int ranged_zero = 0;
+        const Int8UnitKernels* units = nullptr;  // that multiply
 
         Product(const Operands& o)
             : mats(o),
@@ -164,13 +198,15 @@ private:
     // What all rows of an item meet of a panel of B.
     struct PanelRun {
         const PackedB& right;
-        int i, j, b_matrix;  // of the item
+        const Int8UnitKernels* units;  // null: `tiles`
+        int i, j, b_matrix;            // of the item
         size_t rows, n0, width, a_first;
         const Int8TileKernel* tiles;
         GemmBlock block = {0, 0};
         Int8Tile tile = {};
+        alignas(64) int32_t sums[kMostRows * kGemmMaxRows * 4], init[kGemmMaxRows * 4] = {};
 
-        PanelRun(const Product& p, int item, size_t panel) : right(*p.right) {
+        PanelRun(const Product& p, int item, size_t panel) : right(*p.right), units(p.units) {
             p.item(item, &i, &j);
             b_matrix = Product::matrix(p.b, i, j);
             rows = p.a.size[2], n0 = panel * right.full(), width = right.width(panel);
@@ -180,12 +216,52 @@ private:
             tile.a_row = (ptrdiff_t)p.left.row_k_groups;
             tile.blocks = &block, tile.num_blocks = 1, tile.block_k = right.k_groups;
             tile.b = right.panel(b_matrix, panel);
+            tile.init = init, tile.sums = sums;
         }
         PanelRun(const PanelRun&) = delete;
-        // `count` rows from m on.
-        void make(const Product& p, size_t m, size_t count) {
-            tile.a = p.left.k_groups + (a_first + m) * p.left.row_k_groups;
-            tiles[count - 1](tile);
+        // finish(m, count, sums) for all rows from `first` to last - 1, some at a time.
+        template <class F>
+        void make(const Product& p, size_t first, size_t last, F finish) {
+            if constexpr (kHasRowUnits)
+                if (units) return make_on_units(p, first, last, finish);
+            for (size_t m = first, count; m < last; m += count) {
+                count = std::min<size_t>(right.kernels->max_rows, last - m);
+                tile.a = row(p, m);
+                tiles[count - 1](tile);
+                finish(m, count, sums);
+            }
+        }
+
+    private:
+        const int32_t* row(const Product& p, size_t m) const {
+            return p.left.k_groups + (a_first + m) * p.left.row_k_groups;
+        }
+        // Tiles have equally many rows: the last one begins before those that are asked for.
+        template <class F>
+        void make_on_units(const Product& p, size_t first, size_t last, F finish) {
+            const size_t tile_rows = std::min<size_t>(kUnitRows, rows), most = rows - tile_rows;
+            const ptrdiff_t row_bytes = (ptrdiff_t)p.left.row_k_groups * 4;
+            const size_t step = right.k_groups / right.steps;
+            Scratch<ptrdiff_t> steps;
+            for (size_t s = 0; s < right.steps; s++) steps->push_back((ptrdiff_t)(s * step * 4));
+            Int8UnitTile t = {};
+            t.a_row = row_bytes, t.tile_rows = (int)tile_rows;
+            t.steps = steps->data(), t.num_steps = right.steps, t.step_k_groups = step;
+            t.b = (const char*)tile.b, t.init = init, t.sums = sums;
+            units->begin((int)tile_rows, (int)step * 4);
+            for (size_t m = first; m < last; m += kUnitTiles * tile_rows) {
+                const size_t count = last - m > tile_rows ? 2 : 1;
+                const size_t from[2] = {std::min(m, most), std::min(m + tile_rows, most)};
+                t.a = (const char*)row(p, from[0]);
+                t.a_tile = (ptrdiff_t)(from[1] - from[0]) * row_bytes;
+                units->sums[count - 1][width > kUnitColumns / 2](t);
+                for (size_t i = 0; i < count; i++) {
+                    const size_t at = m + i * tile_rows;
+                    finish(at, std::min(tile_rows, last - at),
+                           sums + (i * tile_rows + at - from[i]) * width);
+                }
+            }
+            units->end();
         }
     };
     int quantise(const Mat& rows, Product* p, const Option& opt) const;
@@ -257,7 +333,8 @@ int MatMulIntegerCpu::pack_a(Product* p, const Option& opt) const {
         left.sums.create((int)rows, (size_t)4u, opt.workspace_allocator);
         if (left.sums.empty()) return kOutOfMemory;
     }
-    const bool in_place = k_group == 4 && left.offset == 0 && k % 4 == 0 && k > 1 &&
+    const bool in_place = k_group == 4 && left.offset == 0 && k > 1 &&
+                          (size_t)k == 4 * left.row_k_groups &&
                           (rows == 1 || (p->mats.a.dims < 3) ||
                            p->mats.a.cstep == (size_t)p->mats.a.w * p->mats.a.h * p->mats.a.d);
     left.k_groups = (const int32_t*)values.data;
@@ -272,7 +349,8 @@ int MatMulIntegerCpu::pack_a(Product* p, const Option& opt) const {
         const unsigned char* from = values.data + a.at(item / a.size[1], item % a.size[1], m, 0);
         if (!in_place) {
             int32_t* const to = (int32_t*)left.own.data + r * left.row_k_groups;
-            to[left.row_k_groups - 1] = 0;
+            const size_t whole = (size_t)k / k_group;
+            std::fill(to + whole, to + left.row_k_groups, 0);
             if (k_group == 4) {
                 flip_bytes(from, k, left.offset ? 0x80 : 0, (unsigned char*)to);
             } else if (values.is_signed) {
@@ -330,22 +408,17 @@ int MatMulIntegerCpu::find_zeros(Product* p, const Option& opt) const {
 // Rows first to last - 1 of an item by one panel.
 void MatMulIntegerCpu::run(const Product& p, int item, size_t first, size_t last, size_t panel,
                            Mat& top) const {
-    alignas(64) int32_t sums[kGemmMaxRows * kGemmMaxRows * 4];
-    const int32_t zeros[kGemmMaxRows * 4] = {};
     PanelRun run(p, item, panel);
     const PackedB& right = run.right;
     const Int8Kernels& kernels = *right.kernels;
     const size_t rows = run.rows, n0 = run.n0, width = run.width, a_first = run.a_first;
-    run.tile.init = zeros, run.tile.sums = sums;
     Int8Terms terms = {};
     terms.n = std::min(width, right.n - n0);
     terms.x = right.sums_of(run.b_matrix) + n0;
     if (!p.zeros.empty()) terms.y = p.zeros.row<int>(item) + n0;
     if (ranged) terms.scale = p.factors.row(0) + n0, terms.bias = p.factors.row(1) + n0;
     const Flat flat(top);
-    for (size_t m = first, count; m < last; m += count) {
-        count = std::min<size_t>(kernels.max_rows, last - m);
-        run.make(p, m, count);
+    run.make(p, first, last, [&](size_t m, size_t count, int32_t* sums) {
         for (size_t r = 0; r < count; r++) {
             const int row = (int)(m + r);
             const int given = ranged ? p.ranged_zero
@@ -361,14 +434,13 @@ void MatMulIntegerCpu::run(const Product& p, int item, size_t first, size_t last
             terms.out = (int32_t*)top.data + flat(((size_t)item * rows + row) * right.n + n0);
             kernels.terms(terms);
         }
-    }
+    });
 }
 
 // The same with s8 results, where all rows and columns share their zero points.
 void MatMulIntegerCpu::run_int8(const Product& p, int item, size_t first, size_t last, size_t panel,
                                 Mat& top) const {
     enum { kWidth = kGemmMaxRows * 4 };
-    alignas(64) int32_t sums[kGemmMaxRows * kWidth], init[kWidth];
     alignas(64) float scale[kWidth];
     const float bias[kWidth] = {};
     ptrdiff_t columns[kWidth];
@@ -376,14 +448,13 @@ void MatMulIntegerCpu::run_int8(const Product& p, int item, size_t first, size_t
     const PackedB& right = run.right;
     const Int8Kernels& kernels = *right.kernels;
     const size_t rows = run.rows, n0 = run.n0, width = run.width, a_first = run.a_first;
-    run.tile.init = init, run.tile.sums = sums;
 
     const int za = p.left.offset + (p.mats.a_zero.empty() ? 0 : integer_at(p.mats.a_zero, 0));
     const int zb = p.zeros.empty() ? 0 : p.zeros.row<int>(item)[0];
     const int32_t* const column_sums = right.sums_of(run.b_matrix) + n0;
     const uint32_t both = (uint32_t)za * (uint32_t)zb * (uint32_t)p.a.size[3];
     for (size_t n = 0; n < width; n++) {
-        init[n] = (int32_t)(both - (uint32_t)za * (uint32_t)column_sums[n]);
+        run.init[n] = (int32_t)(both - (uint32_t)za * (uint32_t)column_sums[n]);
         scale[n] = top_factor;
         columns[n] = (ptrdiff_t)n;
     }
@@ -397,9 +468,7 @@ void MatMulIntegerCpu::run_int8(const Product& p, int item, size_t first, size_t
     store.columns = columns;
     const size_t used = std::min(width, right.n - n0), whole = used - used % kernels.lanes;
     const Flat flat(top);
-    for (size_t m = first, count; m < last; m += count) {
-        count = std::min<size_t>(kernels.max_rows, last - m);
-        run.make(p, m, count);
+    run.make(p, first, last, [&](size_t m, size_t count, int32_t* sums) {
         for (size_t r = 0; zb != 0 && r < count; r++) {
             const int32_t row = ((const int32_t*)p.left.sums.data)[a_first + m + r];
             const uint32_t less = (uint32_t)zb * (uint32_t)row;
@@ -415,7 +484,7 @@ void MatMulIntegerCpu::run_int8(const Product& p, int item, size_t first, size_t
         };
         keep(0, whole, kernels.lanes);
         keep(whole, used, 1);
-    }
+    });
 }
 
 int MatMulIntegerCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
@@ -431,6 +500,8 @@ int MatMulIntegerCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>&
     QUOLL_RETURN_IF_ERROR(find_zeros(&p, opt));
     QUOLL_RETURN_IF_ERROR(pack_a(&p, opt));
     const size_t rows = p.a.size[2], panels = p.right->panels(), items = p.items();
+    if constexpr (kHasRowUnits)
+        if (p.right->steps && units_pay(rows, p.right->k_groups)) p.units = row_units();
     const int threads = threads_for(opt, (double)rows * items * p.a.size[3] * p.right->n / 4);
     size_t chunks = (rows * p.left.row_k_groups + kChunkKGroups - 1) / kChunkKGroups;
     if (threads > 1) chunks = std::max(chunks, (size_t)threads * 2 / (panels * items));
