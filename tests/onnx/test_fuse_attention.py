@@ -145,6 +145,11 @@ CASES = {
         graph('t = Transpose<perm = [0, 2, 1]>(k) qs = Mul(q, r) p = MatMul(qs, t) s = Softmax<axis = -1>(p)'
               ' y = MatMul(s, v)', 'float r = {0.5}', 'float[6,7,8] q, float[6,5,8] k, float[6,5,9] v', 'float[6,7,9]'),
         ['SDPA'], GONE, [], 'qs'),
+    'one head, a projection before and behind': Case(
+        graph('q = MatMul(x, wq) k = MatMul(x, wk) v = MatMul(x, wv) t = Transpose<perm = [0, 2, 1]>(k) p = MatMul(q, t)'
+              ' c = Mul(p, r) s = Softmax<axis = -1>(c) o = MatMul(s, v) h = MatMul(o, wo) y = Add(h, x)', 'float r = {0.1}',
+              'float[B,L,24] x', 'float[B,L,24]'), ['SDPA'], GONE[:2], [], 's', {w: (24, 24) for w in ('wq', 'wk', 'wv', 'wo')},
+        sizes={'B': 2, 'L': 5}),
     'shifted windows': Case(
         graph(WINDOWS, 'int64[5] wide = {2, 2, 3, 7, 7}, int64[4] heads = {-1, 3, 7, 7}, float r = {0.5}',
               HEADS.replace('[2,', '[4,'), 'float[4,3,7,8]'),

@@ -158,7 +158,8 @@ bool take_scores(Match& m, const std::string& value, int depth, Attention* a) {
     return node->op == "Reshape" && take_windows(m, *node, m.root(value), depth, a);
 }
 
-// The sizes of an attention: [B][H][W][S][T], the first ones as far as the rank has them; W: windows.
+// The sizes of an attention: [B][H][W][S][T], the first ones as far as the rank has them; W:
+// windows.
 struct Sizes {
     std::vector<Dim> lead;
     Dim src, dst;
@@ -257,6 +258,8 @@ bool convert_attention(Op& op, const AttentionOperands& o) {
     if (o.mask) layer.set("attn_mask", 1);
     std::vector<Dim> shape = o.q->shape;
     shape.back() = o.v->shape.back();
+    // The layer's answer has an axis of heads, even if the queries have none.
+    if (form.groups.size() == 2) form.groups.insert(form.groups.begin(), 0);
     op.set(0, o.q->type, shape, form, layer.outputs[0]);
     return true;
 }
