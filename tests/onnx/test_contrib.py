@@ -7,7 +7,7 @@ import pytest
 onnx = pytest.importorskip('onnx')
 from onnx import helper, numpy_helper  # noqa: E402
 
-from onnx_run import convert, run  # noqa: E402
+from onnx_run import Failure, convert, run  # noqa: E402
 
 RNG = np.random.default_rng(7)
 
@@ -232,6 +232,26 @@ def test_group_query_attention(past, tmp_path):
     check(tmp_path, 'GroupQueryAttention', {'q': q, 'k': k, 'v': v, 'old_k': old_k, 'old_v': old_v},
           {'lengths': np.int32([total - 1]), 'total': np.int32(total), 'cos': cos, 'sin': sin},
           {'order': names, 'num_heads': 4, 'kv_num_heads': 2, 'do_rotary': 1}, [want, rk, hv], layer='SDPA')
+
+
+@pytest.mark.parametrize('what, op, inputs, attributes', [
+    ('smooth_softmax', 'GroupQueryAttention', 7, {'smooth_softmax': 1}), ('head_sink', 'GroupQueryAttention', 12, {}),
+    ('k_scale', 'GroupQueryAttention', 13, {}), ('q_norm_weight', 'GroupQueryAttention', 15, {}),
+    ('sliding_window_cache', 'GroupQueryAttention', 7, {'sliding_window_cache': 1}),
+    ('cache_indirection', 'MultiHeadAttention', 10, {}), ('past_present_share_buffer', 'Attention', 3, {'past_present_share_buffer': 1}),
+    ('is_packed_batching', 'RotaryEmbedding', 4, {'is_packed_batching': 1})])
+def test_what_attention_is_not_converted_with_is_refused(what, op, inputs, attributes, tmp_path):
+    """It was ignored, and the answers were wrong."""
+    names = (['x', 'x', 'x'] if op in ('GroupQueryAttention', 'MultiHeadAttention') else ['x', 'w', 'w']) + [''] * (inputs - 4)
+    names += ['x'] if inputs > 3 and inputs != 7 else []
+    heads_of = {'num_heads': 2, **({'kv_num_heads': 2} if op == 'GroupQueryAttention' else {})}
+    node = helper.make_node(op, names, ['y'], domain='com.microsoft', **heads_of, **attributes)
+    graph = helper.make_graph([node], 'g', [helper.make_tensor_value_info('x', 1, [1, 4, 8])], [helper.make_empty_tensor_value_info('y')],
+                              [numpy_helper.from_array(rand(8, 24), 'w')])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17), helper.make_opsetid('com.microsoft', 1)], ir_version=8),
+              tmp_path / 'm.onnx')
+    with pytest.raises(Failure, match=rf'opset 1\): {what}'):
+        convert(tmp_path / 'm.onnx', tmp_path)
 
 
 @pytest.mark.parametrize('zeros', [False, True])

@@ -313,13 +313,29 @@ struct AttentionInputs {
     int mask, past, bias;
 };
 
+// What the operators of com.microsoft can be asked for and is not converted: an attribute that is
+// 1, an input or an output.
+struct Unsupported {
+    const char* what;
+    int input, output;
+};
+
+// False after op.fail() if the node has one of them.
+bool without(Op& op, const std::vector<Unsupported>& all) {
+    for (const Unsupported& u : all)
+        if (op.attr(u.what, 0) == 1 || (u.input >= 0 && op.has(u.input)) ||
+            (u.output >= 0 && op.wants(u.output)))
+            return op.fail("%s", u.what);
+    return true;
+}
+
 // com.microsoft Attention: `project` makes queries, keys and values of inputs 0, 1 and 2.
 bool ms_attention(Op& op, const AttentionInputs& at, std::string (*project)(Op&, Nodes&)) {
     const Value *x = op.in(0), *w = op.in(1);
     const int64_t heads = op.attr("num_heads", 0);
     if (x->rank() != 3 || w->rank() != 2 || !w->shape[1].known() || heads < 1)
         return op.fail("rank %d, %lld heads", x->rank(), (long long)heads);
-    if (op.attr("do_rotary", 0)) return op.fail("do_rotary");
+    if (!without(op, {{"do_rotary", -1, -1}, {"past_present_share_buffer", -1, -1}})) return false;
     std::vector<int64_t> sizes = op.attr_ints("qkv_hidden_sizes");
     if (sizes.empty()) sizes.assign(3, w->shape[1].value / 3);
     if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != w->shape[1].value || sizes[0] < 1 ||
@@ -381,6 +397,9 @@ bool multi_head_attention(Op& op) {
     Scores s;
     if (op.in(0)->rank() != 3) return op.fail("packed queries, keys and values");
     if (!op.has(1) || !op.has(2)) return op.fail("it lacks keys or values");
+    if (!without(op,
+                 {{"past_sequence_length", 8, -1}, {"cache_indirection", 9, -1}, {"qk", -1, 3}}))
+        return false;
     std::string parts[3] = {n.in(0), n.in(1), n.in(2)};
     if (op.has(3)) {
         int64_t at = 0;
@@ -494,6 +513,7 @@ bool rotary_embedding(Op& op) {
 }
 
 bool ms_rotary_embedding(Op& op) {
+    if (!without(op, {{"is_packed_batching", -1, -1}})) return false;
     if (op.attr_float("scale", 1.f) != 1.f) return op.fail("scale");
     Nodes n(op);
     return rotary(op, n.in(1), n.in(2), n.in(3), n);
@@ -506,6 +526,16 @@ bool group_query_attention(Op& op) {
     if (heads < 1 || shared < 1 || op.in(0)->rank() != 3) return op.fail("num_heads, kv_num_heads");
     if (op.has(3) && op.in(3)->rank() != 4)
         return op.fail("a cache of rank %d, expected 4", op.in(3)->rank());
+    if (!without(op, {{"smooth_softmax", -1, -1},
+                      {"sliding_window_cache", -1, -1},
+                      {"head_sink", 11, -1},
+                      {"k_scale", 12, -1},
+                      {"v_scale", 13, -1},
+                      {"q_norm_weight", 14, -1},
+                      {"k_norm_weight", 15, -1},
+                      {"query_seqlens", 16, -1},
+                      {"output_qk", -1, 3}}))
+        return false;
     Nodes n(op);
     std::string parts[3] = {n.in(0), n.in(1), n.in(2)};
     if (!op.has(1)) {
@@ -542,7 +572,7 @@ bool group_query_attention(Op& op) {
     const std::string k = s.k, v = s.v;
     s.scale = op.attr_float("scale", 0.f);
     s.softcap = op.attr_float("softcap", 0.f);
-    s.causal = true;
+    s.causal = op.attr("causal", 1) != 0;
     const int64_t window = op.attr("local_window_size", -1);
     if (window > 0) s.left = window - 1;
     if (op.has(10)) s.bias.push_back(n.in(10));
@@ -559,12 +589,13 @@ OpTable attention_ops() {
         {"", "RotaryEmbedding", 23, 0, rotary_embedding, "", 3},
         {"ai.onnx.preview", "FlexAttention", 1, 0, flex_attention, "softmax in float32"},
         {ms, "Attention", 1, 0, float_attention,
-         "no do_rotary; masks of rank 2, 3, or a length an item", 2},
+         "no do_rotary or shared buffers; masks of rank 2, 3, or a length an item", 2},
         {ms, "QAttention", 1, 0, q_attention, "masks of rank 2, 3, or a length an item", 5},
         {ms, "MultiHeadAttention", 1, 0, multi_head_attention,
          "queries, keys and values apart; masks of rank 2, 3, or a length an item"},
         {ms, "GroupQueryAttention", 1, 0, group_query_attention,
-         "caches that grow; all items of a batch of one length"},
+         "caches of floats that grow; all items of a batch of one length; no smooth_softmax, "
+         "head_sink, norms of queries and keys"},
         {ms, "RotaryEmbedding", 1, 0, ms_rotary_embedding, "no scale", 3},
     };
 }
