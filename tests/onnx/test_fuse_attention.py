@@ -122,6 +122,9 @@ CASES = {
         graph(SCALED.replace(' a = Add(c, mask)', '').replace('>(a)', '>(c)'), 'float r = {0.3}'), ['SDPA'], GONE,
         [('Softmax<axis = -1>', 'Softmax<axis = 2>'), ('Mul(p, r)', 'Add(p, r)')], 'p'),
     'a causal mask': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], 'c', {'mask': CAUSAL}),
+    'a constant mask of scores of open sizes': Case(
+        graph(SCALED, 'float r = {0.3}', 'float[B,3,L,8] q, float[B,3,L,8] k, float[B,3,L,8] v', 'float[B,3,L,8]'),
+        ['MatMul'], ['SDPA'], [], '', {'mask': CAUSAL}, sizes={'B': 2, 'L': 7}),
     'a mask for each head': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], 's', {'mask': (3, 7, 7)}),
     'a mask for each item and head': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], '', {'mask': (2, 3, 7, 7)}),
     'a mask for each item': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], '', {'mask': (2, 1, 7, 7)}),

@@ -279,6 +279,7 @@ std::string whole_mask(Match& m, const Attention& a, const Sizes& s, const std::
         const Dim own = i > v->rank() ? Dim(1) : v->shape[(size_t)(v->rank() - i)];
         const Dim& full = wanted[wanted.size() - (size_t)i];
         const bool stays = same(own, full) || (i > 2 && own.is(1));
+        if (!stays && own.known() && !own.is(1)) return "";  // it may be wider than the scores
         fits = fits && stays;
         shape.push_back(stays ? own : full);
     }
