@@ -16,6 +16,7 @@ static const std::vector<LayerCase> kCases = {
     sampling(Shape(8, 12, 16), Shape(7, 5, 2), "0=1 1=3 2=0 3=1"),
     sampling(Shape(8, 12, 3), Shape(2, 5, 7), "0=3 1=1 2=1"),
     sampling(Shape(8, 12, 4), Shape(7, 5, 2), "0=3 1=3 2=0 3=1"),
+    sampling(Shape(3, 2, 4), Shape(2, 9, 7), "0=3 1=3 2=1"),
     sampling(Shape(8, 12, 5), Shape(2, 9, 7), "0=2 1=1 2=1 4=1"),
     sampling(Shape(8, 12, 5), Shape(2, 9, 7), "0=1 1=3 2=0 4=1").range(1, -6, 6),
     sampling(Shape(8, 12, 5), Shape(19, 21, 2), "0=1 1=3 2=1 3=1 4=1").range(1, -6, 6),
@@ -60,6 +61,15 @@ TEST(GridSample, exact) {
     const Mat ties = mat_of(Shape(2, 3, 1), {-0.5f, 0, 0, 0, 0.5f, 0});
     expect_values("GridSample", "0=2 1=1 2=0 4=1", {}, {x, ties},
                   mat_of(Shape(3, 1, 1), {10, 30, 30}));
+}
+
+// Pixels 0 to 3 of an image of two, reflected at 0 and 1: 0, 1, 0, 1. ncnn reads beside the image.
+TEST(GridSample, bicubic_reflection_of_tiny_images) {
+    const Mat x = mat_of(Shape(2, 1, 1), {10, 20});
+    expect_values("GridSample", "0=3 1=3 2=1", {}, {x, mat_of(Shape(2, 2, 1), {2, 0, 4, 0})},
+                  mat_of(Shape(2, 1, 1), {15, 15}));
+    expect_values("GridSample", "0=3 1=3 2=1", {}, {x, mat_of(Shape(2, 1, 1), {3.5f, 0})},
+                  mat_of(Shape(1, 1, 1), {10 * 54 / 64.f + 20 * 10 / 64.f}));
 }
 
 TEST(GridSample, survives_points_that_are_no_numbers) {

@@ -30,6 +30,7 @@ static std::vector<LayerCase> cases() {
     for (int operation : {0, 4, 8})
         all.push_back(reduce(Shape(43, 60, 16), operation, "1=0 -23303=1,0").terms(16));
     all.push_back(reduce(Shape(4, 3, 8), 7, "1=0 2=3.0"));
+    all.push_back(reduce(Shape(13), 3, "1=0"));
     return all;
 }
 static const std::vector<LayerCase> kCases = cases();
@@ -56,6 +57,8 @@ TEST(Reduction, axes_by_hand) {
     expect_values("Reduction", "1=0 -23303=2,-1,0 5=1", {}, {x}, mat_of(Shape(2), {14, 22}));
     expect_values("Reduction", "1=0 5=1 2=2.0", {}, {x},
                   mat_of(Shape(2, 2, 2), {2, 4, 6, 8, 10, 12, 14, 16}));
+    expect_values("Reduction", "1=0 2=2.0", {}, {mat_of(Shape(3), {1, 2, 3})},
+                  mat_of(Shape(1), {12}));
 }
 
 TEST(Reduction, large_exponents_do_not_overflow) {

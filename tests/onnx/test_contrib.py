@@ -7,7 +7,7 @@ import pytest
 onnx = pytest.importorskip('onnx')
 from onnx import helper, numpy_helper  # noqa: E402
 
-from onnx_run import convert, run  # noqa: E402
+from onnx_run import Failure, convert, run  # noqa: E402
 
 RNG = np.random.default_rng(7)
 
@@ -117,6 +117,19 @@ def test_fused_matmul(flags, tmp_path):
     check(tmp_path, 'FusedMatMul', inputs, {}, {'alpha': 0.5, **flags}, [(0.5 * a @ b).astype(np.float32)])
 
 
+@pytest.mark.parametrize('metric', ['euclidean', 'sqeuclidean'])
+def test_cdist(metric, tmp_path):
+    a, b = rand(5, 3), rand(7, 3)
+    want = ((a[:, None] - b) ** 2).sum(-1)
+    check(tmp_path, 'CDist', {'a': a, 'b': b}, {}, {'metric': metric}, [np.sqrt(want) if metric == 'euclidean' else want])
+
+
+@pytest.mark.parametrize('upper', [0, 1])
+def test_trilu(upper, tmp_path):
+    x = rand(2, 4, 5)
+    check(tmp_path, 'Trilu', {'x': x}, {'k': np.int64(1)}, {'upper': upper}, [(np.triu if upper else np.tril)(x, 1)])
+
+
 @pytest.mark.parametrize('activation', ['Relu', 'LeakyRelu', 'Sigmoid', 'Clip', 'HardSigmoid'])
 def test_fused_conv(activation, tmp_path):
     x, w, b = rand(1, 4, 5, 5), rand(6, 4, 1, 1), rand(6)
@@ -148,6 +161,13 @@ def test_embed_layer_norm(tmp_path):
           {'word': word, 'position': position, 'segment': segment, 'gamma': gamma, 'beta': beta},
           {'order': ['ids', 'segments', 'word', 'position', 'segment', 'gamma', 'beta', 'mask'], 'epsilon': 1e-12},
           [want, np.int32([3, 5])])
+
+
+def test_embed_layer_norm_without_segments(tmp_path):
+    ids, word, position, gamma, beta = RNG.integers(0, 11, (2, 5)).astype(np.int32), rand(11, 8), rand(6, 8), rand(8), rand(8)
+    check(tmp_path, 'EmbedLayerNormalization', {'ids': ids}, {'word': word, 'position': position, 'gamma': gamma, 'beta': beta},
+          {'order': ['ids', '', 'word', 'position', '', 'gamma', 'beta'], 'epsilon': 1e-12},
+          [norm(word[ids] + position[:5], gamma, beta, 1e-12), np.int32([0, 0])])
 
 
 @pytest.mark.parametrize('mask', ['none', 'rows', 'causal'])
@@ -214,6 +234,26 @@ def test_group_query_attention(past, tmp_path):
           {'order': names, 'num_heads': 4, 'kv_num_heads': 2, 'do_rotary': 1}, [want, rk, hv], layer='SDPA')
 
 
+@pytest.mark.parametrize('what, op, inputs, attributes', [
+    ('smooth_softmax', 'GroupQueryAttention', 7, {'smooth_softmax': 1}), ('head_sink', 'GroupQueryAttention', 12, {}),
+    ('k_scale', 'GroupQueryAttention', 13, {}), ('q_norm_weight', 'GroupQueryAttention', 15, {}),
+    ('sliding_window_cache', 'GroupQueryAttention', 7, {'sliding_window_cache': 1}),
+    ('cache_indirection', 'MultiHeadAttention', 10, {}), ('past_present_share_buffer', 'Attention', 3, {'past_present_share_buffer': 1}),
+    ('is_packed_batching', 'RotaryEmbedding', 4, {'is_packed_batching': 1})])
+def test_what_attention_is_not_converted_with_is_refused(what, op, inputs, attributes, tmp_path):
+    """It was ignored, and the answers were wrong."""
+    names = (['x', 'x', 'x'] if op in ('GroupQueryAttention', 'MultiHeadAttention') else ['x', 'w', 'w']) + [''] * (inputs - 4)
+    names += ['x'] if inputs > 3 and inputs != 7 else []
+    heads_of = {'num_heads': 2, **({'kv_num_heads': 2} if op == 'GroupQueryAttention' else {})}
+    node = helper.make_node(op, names, ['y'], domain='com.microsoft', **heads_of, **attributes)
+    graph = helper.make_graph([node], 'g', [helper.make_tensor_value_info('x', 1, [1, 4, 8])], [helper.make_empty_tensor_value_info('y')],
+                              [numpy_helper.from_array(rand(8, 24), 'w')])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17), helper.make_opsetid('com.microsoft', 1)], ir_version=8),
+              tmp_path / 'm.onnx')
+    with pytest.raises(Failure, match=rf'opset 1\): {what}'):
+        convert(tmp_path / 'm.onnx', tmp_path)
+
+
 @pytest.mark.parametrize('zeros', [False, True])
 def test_matmul_n_bits(zeros, tmp_path):
     k, n, block = 40, 6, 16
@@ -252,6 +292,51 @@ def test_q_linear_concat(tmp_path):
                  'bs': np.float32(0.2), 'bz': np.uint8(30)}
     check(tmp_path, 'QLinearConcat', {'a': a, 'b': b}, constants,
           {'order': ['ys', 'yz', 'a', 'as', 'az', 'b', 'bs', 'bz'], 'axis': 1}, [quantized(real, 0.25, 60)])
+
+
+def test_q_linear_where(tmp_path):
+    a, b = (RNG.integers(0, 256, (2, 1, 4)).astype(np.uint8), RNG.integers(0, 256, (3, 1)).astype(np.uint8))
+    c = RNG.random((2, 3, 4)) < 0.5
+    real = np.where(c, (a.astype(np.float32) - 9) * np.float32(0.1), (b.astype(np.float32) - 30) * np.float32(0.2))
+    constants = {'as': np.float32(0.1), 'az': np.uint8(9), 'bs': np.float32(0.2), 'bz': np.uint8(30), 'ys': np.float32(0.25),
+                 'yz': np.uint8(60)}
+    check(tmp_path, 'QLinearWhere', {'c': c, 'a': a, 'b': b}, constants,
+          {'order': ['c', 'a', 'as', 'az', 'b', 'bs', 'bz', 'ys', 'yz']}, [quantized(real, 0.25, 60)])
+
+
+@pytest.mark.parametrize('kind', [np.uint8, np.int8])
+@pytest.mark.parametrize('mask', ['none', 'rows', 'causal', 'past'])
+def test_q_attention(mask, kind, tmp_path):
+    x, w, b = RNG.integers(0, 256, (2, 5, 8)).astype(np.uint8), RNG.integers(-90, 90, (8, 24)).astype(np.int8), rand(24)
+    real = (x.astype(np.float32) - 100) * np.float32(0.02)
+    zero = kind(128 if kind is np.uint8 else 3)
+    w = w.astype(np.int32) + (128 if kind is np.uint8 else 0)
+    q, k, v = (heads(p, 2) for p in np.split(real @ ((w - int(zero)) * np.float32(0.01)) + b, 3, -1))
+    rows = np.int32([[1, 1, 1, 0, 0], [1, 1, 1, 1, 0]])
+    bias = {'none': 0., 'rows': np.where(rows, 0, -1e9)[:, None, None], 'causal': causal(5, 5), 'past': causal(5, 8)}[mask]
+    inputs, present = {'x': x, **({'mask': rows} if mask == 'rows' else {})}, []
+    if mask == 'past':
+        inputs['past'] = rand(2, 2, 2, 3, 4)
+        k, v = (np.concatenate([old, new], 2) for old, new in zip(inputs['past'], (k, v)))
+        present = [np.stack([k, v]).astype(np.float32)]
+    constants = {'w': w.astype(kind), 'b': b, 'xs': np.float32(0.02), 'ws': np.float32(0.01), 'xz': np.uint8(100), 'wz': zero}
+    check(tmp_path, 'QAttention', inputs, constants,
+          {'order': ['x', 'w', 'b', 'xs', 'ws', 'mask', 'xz', 'wz', 'past'], 'num_heads': 2,
+           'unidirectional': int(mask in ('causal', 'past'))},
+          [attend(q, k, v, bias).astype(np.float32), *present], layer='SDPA')
+
+
+def test_q_embed_layer_norm(tmp_path):
+    ids, segments = RNG.integers(0, 11, (2, 5)).astype(np.int32), RNG.integers(0, 2, (2, 5)).astype(np.int32)
+    tables = {'word': (11, 8), 'position': (6, 8), 'segment': (2, 8), 'gamma': (8,), 'beta': (8,)}
+    codes = {name: RNG.integers(0, 256, size).astype(np.uint8) for name, size in tables.items()}
+    scales = {name + '_s': np.float32(0.01 * (i + 1)) for i, name in enumerate(tables)}
+    zeros = {name + '_z': np.uint8(100 + 9 * i) for i, name in enumerate(tables)}
+    word, position, segment, gamma, beta = ((codes[n].astype(np.float32) - zeros[n + '_z']) * scales[n + '_s'] for n in tables)
+    mask = np.int32([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
+    want = norm(word[ids] + position[:5] + segment[segments], gamma, beta, 1e-12)
+    check(tmp_path, 'QEmbedLayerNormalization', {'ids': ids, 'segments': segments, 'mask': mask}, {**codes, **scales, **zeros},
+          {'order': ['ids', 'segments', *codes, 'mask', *scales, *zeros], 'epsilon': 1e-12}, [want, np.int32([3, 5])])
 
 
 def test_dynamic_quantize_matmul(tmp_path):

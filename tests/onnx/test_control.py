@@ -349,6 +349,27 @@ def test_lists(tmp_path):
     check(model, {'x': np.random.rand(2, 5).astype(np.float32)}, tmp_path)
 
 
+def test_a_body_for_each_item_of_a_list(tmp_path):
+    """Another list goes along with the first, a tensor is the same for all, and the body takes a value from outside."""
+    body = helper.make_graph(
+        [helper.make_node('Mul', ['a', 'b'], ['product']), helper.make_node('Add', ['product', 'c'], ['sum']),
+         helper.make_node('Sub', ['product', 'outer'], ['less'])],
+        'body', [info(n, None) for n in 'abc'], [info('sum', None), info('less', None)])
+    nodes = [helper.make_node('SplitToSequence', ['x', 'two'], ['parts'], axis=1),
+             helper.make_node('SequenceAt', ['parts', 'one'], ['outer']),
+             helper.make_node('SequenceConstruct', ['c', 'outer'], ['others']),
+             helper.make_node('SequenceMap', ['parts', 'others', 'c'], ['sums', 'rest'], body=body),
+             helper.make_node('ConcatFromSequence', ['sums'], ['y'], axis=1), helper.make_node('ConcatFromSequence', ['rest'], ['z'], axis=0)]
+    model = model_of(nodes, [info('x', [2, 4]), info('c', [2, 1])], [info('y', None), info('z', None)],
+                     [constant('one', np.int64(1)), constant('two', np.int64(2))])
+    x, c = np.random.rand(2, 4).astype(np.float32), np.random.rand(2, 1).astype(np.float32)
+    onnx.save(model, tmp_path / 'model.onnx')  # the reference evaluator does not take the tensor and the value from outside
+    have = run(convert(tmp_path / 'model.onnx', tmp_path), {'x': x, 'c': c}, ['y', 'z'], tmp_path)
+    products = [x[:, :2] * c, x[:, 2:] * x[:, 2:]]
+    np.testing.assert_allclose(have['y'], np.concatenate([p + c for p in products], 1), rtol=1e-5)
+    np.testing.assert_allclose(have['z'], np.concatenate([p - x[:, 2:] for p in products]), rtol=1e-5, atol=1e-6)
+
+
 def test_a_sequence_as_output_is_refused(tmp_path):
     nodes = [helper.make_node('SequenceConstruct', ['x', 'x'], ['y'])]
     model = model_of(nodes, [info('x', [2, 5])], [helper.make_tensor_sequence_value_info('y', TensorProto.FLOAT, None)])

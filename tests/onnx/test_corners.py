@@ -107,10 +107,21 @@ CASES = [
            {'x': IMAGE, **({'s': scale_of(sizes)} if given else {})}, {} if given else {'s': scale_of(sizes)})
       for axis, sizes in ((0, (3, 4)), (0, (4,)), (1, (3, 1)), (1, (4,)), (1, (1, 1)), (2, (3, 4)), (1, (2, 3, 4)))
       for given in (False, True)],
+    # One tensor that is several inputs.
+    *both('LayerNormalization-one', node('LayerNormalization', ['x', 's', 's']), {'x': IMAGE}, {'s': scale_of(4)}),
+    *both('BatchNormalization-one', node('BatchNormalization', ['x', 's', 's', 's', 's']), {'x': IMAGE}, {'s': np.float32([1, 2, 3])}),
+    *both('InstanceNormalization-one', node('InstanceNormalization', ['x', 's', 's']), {'x': IMAGE}, {'s': np.float32([1, 2, 3])}),
+    *both('GroupNormalization-one', node('GroupNormalization', ['x', 's', 's'], num_groups=3), {'x': IMAGE}, {'s': np.float32([1, 2, 3])}),
+    *both('Clip-one', node('Clip', ['x', 's', 's']), {'x': IMAGE}, {'s': np.array(0.5, np.float32)}),
+    case('Attention-one', node('Attention', ['x', 'x', 'x']), {'x': IMAGE[None]}),
+    case('Gemm-one', node('Gemm', ['x', 'x', 'x'], transB=1, beta=0.5), {'x': IMAGE[0, :, :3]}),
     *[case(f'Attention-causal{c}', node('Attention', ['q', 'k', 'v'], is_causal=c),
            {n: np.cos(np.arange(24, dtype=np.float32) * (i + 1)).reshape(1, 2, 3, 4) for i, n in enumerate('qkv')}) for c in (0, 1, 2, -1)],
     *[case(f'AveragePool-ceil{c}', node('AveragePool', ['x'], kernel_shape=[2], strides=[2], ceil_mode=c), {'x': IMAGE[:, :, :3]}) for c in (1, 2)],
     *[case(f'ReduceL1-noop{k}', node('ReduceL1', ['x', 'a'], noop_with_empty_axes=k), {'x': X - 2}, {'a': np.int64([])}) for k in (0, 1, 2)],
+    *[case(f'{op}-noop-{kind.__name__}', node(op, ['x', 'a'], noop_with_empty_axes=1), {'x': kind([1, 5, 3])}, {'a': np.int64([])})
+      for op, kind in (('ReduceL2', np.float32), ('ReduceSumSquare', np.float32), ('ReduceLogSum', np.float32), ('ReduceLogSumExp', np.float32),
+                       ('ReduceL1', np.int32), ('ReduceSumSquare', np.int64))],
 ]
 
 

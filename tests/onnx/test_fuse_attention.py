@@ -129,6 +129,9 @@ CASES = {
         graph(SCALED.replace(' a = Add(c, mask)', '').replace('>(a)', '>(c)'), 'float r = {0.3}'), ['SDPA'], GONE,
         [('Softmax<axis = -1>', 'Softmax<axis = 2>'), ('Mul(p, r)', 'Add(p, r)')], 'p'),
     'a causal mask': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], 'c', {'mask': CAUSAL}),
+    'a constant mask of scores of open sizes': Case(
+        graph(SCALED, 'float r = {0.3}', 'float[B,3,L,8] q, float[B,3,L,8] k, float[B,3,L,8] v', 'float[B,3,L,8]'),
+        ['MatMul'], ['SDPA'], [], '', {'mask': CAUSAL}, sizes={'B': 2, 'L': 7}),
     'a mask for each head': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], 's', {'mask': (3, 7, 7)}),
     'a mask for each item and head': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], '', {'mask': (2, 3, 7, 7)}),
     'a mask for each item': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], '', {'mask': (2, 1, 7, 7)}),
@@ -152,6 +155,11 @@ CASES = {
         graph('t = Transpose<perm = [0, 2, 1]>(k) qs = Mul(q, r) p = MatMul(qs, t) s = Softmax<axis = -1>(p)'
               ' y = MatMul(s, v)', 'float r = {0.5}', 'float[6,7,8] q, float[6,5,8] k, float[6,5,9] v', 'float[6,7,9]'),
         ['SDPA'], GONE, [], 'qs'),
+    'one head, a projection before and behind': Case(
+        graph('q = MatMul(x, wq) k = MatMul(x, wk) v = MatMul(x, wv) t = Transpose<perm = [0, 2, 1]>(k) p = MatMul(q, t)'
+              ' c = Mul(p, r) s = Softmax<axis = -1>(c) o = MatMul(s, v) h = MatMul(o, wo) y = Add(h, x)', 'float r = {0.1}',
+              'float[B,L,24] x', 'float[B,L,24]'), ['SDPA'], GONE[:2], [], 's', {w: (24, 24) for w in ('wq', 'wk', 'wv', 'wo')},
+        sizes={'B': 2, 'L': 5}),
     'shifted windows': Case(
         graph(WINDOWS, 'int64[5] wide = {2, 2, 3, 7, 7}, int64[4] heads = {-1, 3, 7, 7}, float r = {0.5}',
               HEADS.replace('[2,', '[4,'), 'float[4,3,7,8]'),

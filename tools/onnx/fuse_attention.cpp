@@ -279,6 +279,8 @@ bool convert_attention(Op& op, const AttentionOperands& o) {
     if (o.mask) layer.set("attn_mask", 1);
     std::vector<Dim> shape = o.q->shape;
     shape.back() = o.v->shape.back();
+    // The layer's answer has an axis of heads, even if the queries have none.
+    if (form.groups.size() == 2) form.groups.insert(form.groups.begin(), 0);
     op.set(0, o.q->type, shape, form, layer.outputs[0]);
     return true;
 }
@@ -298,6 +300,7 @@ std::string whole_mask(Match& m, const Attention& a, const Sizes& s, const std::
         const Dim own = i > v->rank() ? Dim(1) : v->shape[(size_t)(v->rank() - i)];
         const Dim& full = wanted[wanted.size() - (size_t)i];
         const bool stays = same(own, full) || (i > 2 && own.is(1));
+        if (!stays && own.known() && !own.is(1)) return "";  // it may be wider than the scores
         fits = fits && stays;
         shape.push_back(stays ? own : full);
     }

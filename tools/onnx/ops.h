@@ -31,6 +31,7 @@ OpTable attention_ops();
 OpTable contrib_ops();
 OpTable signal_ops();
 OpTable newer_ops();
+OpTable loss_ops();
 OpTable deform_ops();
 OpTable sequence_ops();
 OpTable ml_ops();

@@ -308,31 +308,50 @@ bool padding_mask(Op& op, Nodes& n, int input, Scores* s) {
     return n.ok();
 }
 
-// com.microsoft Attention: the projection to queries, keys and values included.
-bool ms_attention(Op& op) {
+// Where com.microsoft's Attention and QAttention have what they can do without; -1: nowhere.
+struct AttentionInputs {
+    int mask, past, bias;
+};
+
+// What the operators of com.microsoft can be asked for and is not converted: an attribute that is
+// 1, an input or an output.
+struct Unsupported {
+    const char* what;
+    int input, output;
+};
+
+// False after op.fail() if the node has one of them.
+bool without(Op& op, const std::vector<Unsupported>& all) {
+    for (const Unsupported& u : all)
+        if (op.attr(u.what, 0) == 1 || (u.input >= 0 && op.has(u.input)) ||
+            (u.output >= 0 && op.wants(u.output)))
+            return op.fail("%s", u.what);
+    return true;
+}
+
+// com.microsoft Attention: `project` makes queries, keys and values of inputs 0, 1 and 2.
+bool ms_attention(Op& op, const AttentionInputs& at, std::string (*project)(Op&, Nodes&)) {
     const Value *x = op.in(0), *w = op.in(1);
     const int64_t heads = op.attr("num_heads", 0);
     if (x->rank() != 3 || w->rank() != 2 || !w->shape[1].known() || heads < 1)
         return op.fail("rank %d, %lld heads", x->rank(), (long long)heads);
-    if (op.attr("do_rotary", 0)) return op.fail("do_rotary");
+    if (!without(op, {{"do_rotary", -1, -1}, {"past_present_share_buffer", -1, -1}})) return false;
     std::vector<int64_t> sizes = op.attr_ints("qkv_hidden_sizes");
     if (sizes.empty()) sizes.assign(3, w->shape[1].value / 3);
     if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != w->shape[1].value || sizes[0] < 1 ||
         sizes[2] < 1)
         return op.fail("qkv_hidden_sizes");
     Nodes n(op);
-    std::string all = n.add("MatMul", {n.in(0), n.in(1)});
-    if (op.has(2)) all = n.add("Add", {all, n.in(2)});
-    const std::vector<std::string> parts =
-        n.add_many("Split", {all, n.ints(sizes)}, {{"axis", attribute_of((int64_t)-1)}}, 3);
+    const std::vector<std::string> parts = n.add_many("Split", {project(op, n), n.ints(sizes)},
+                                                      {{"axis", attribute_of((int64_t)-1)}}, 3);
     Scores s;
     s.q = split_heads(n, parts[0], heads);
     s.k = split_heads(n, parts[1], heads);
     s.v = split_heads(n, parts[2], heads);
-    if (op.has(4)) {  // 2 x batch x heads x length x size
+    if (op.has(at.past)) {  // 2 x batch x heads x length x size
         for (int64_t i = 0; i < 2; i++) {
             const std::string past =
-                n.add("Gather", {n.in(4), n.constant(Tensor::of_ints({i}, true))});
+                n.add("Gather", {n.in(at.past), n.constant(Tensor::of_ints({i}, true))});
             std::string& now = i ? s.v : s.k;
             if (i == 0) s.offset = size_of(n, past, 2);
             now = n.add("Concat", {past, now}, {{"axis", attribute_of((int64_t)2)}});
@@ -343,13 +362,31 @@ bool ms_attention(Op& op) {
     s.causal = op.attr("unidirectional", 0) == 1;
     s.masked = op.attr_float("mask_filter_value", -10000.f);
     if (s.masked > -1e4f) return op.fail("mask_filter_value %g", s.masked);
-    if (!n.ok() || !padding_mask(op, n, 3, &s)) return false;
-    if (op.has(5)) s.bias.push_back(n.in(5));
+    if (!n.ok() || !padding_mask(op, n, at.mask, &s)) return false;
+    if (at.bias >= 0 && op.has(at.bias)) s.bias.push_back(n.in(at.bias));
     if (!attend(op, n, &s) || !n.set(0, join_heads(n, s.out))) return false;
     if (!op.wants(1)) return true;
     return n.set(1, n.add("Concat", {unsqueeze(n, k, {0}), unsqueeze(n, v, {0})},
                           {{"axis", attribute_of((int64_t)0)}}));
 }
+
+std::string float_projection(Op& op, Nodes& n) {
+    const std::string all = n.add("MatMul", {n.in(0), n.in(1)});
+    return op.has(2) ? n.add("Add", {all, n.in(2)}) : all;
+}
+bool float_attention(Op& op) { return ms_attention(op, {3, 4, 5}, float_projection); }
+
+// input, weight, bias, input_scale, weight_scale, mask_index, input_zero_point,
+// weight_zero_point, past.
+std::string integer_projection(Op& op, Nodes& n) {
+    Node product = op.node;
+    product.op = "MatMulIntegerToFloat";
+    product.attributes.clear();
+    product.inputs = {n.in(0), n.in(1), n.in(3), n.in(4), n.in(6), n.in(7), n.in(2)};
+    product.outputs = {op.c.unique_value(op.node.label() + "/projection")};
+    return n.run(product) ? product.outputs[0] : "";
+}
+bool q_attention(Op& op) { return ms_attention(op, {5, 8, -1}, integer_projection); }
 
 // com.microsoft MultiHeadAttention: query, key, value, bias, key_padding_mask, attention_bias,
 // past_key, past_value.
@@ -360,6 +397,9 @@ bool multi_head_attention(Op& op) {
     Scores s;
     if (op.in(0)->rank() != 3) return op.fail("packed queries, keys and values");
     if (!op.has(1) || !op.has(2)) return op.fail("it lacks keys or values");
+    if (!without(op,
+                 {{"past_sequence_length", 8, -1}, {"cache_indirection", 9, -1}, {"qk", -1, 3}}))
+        return false;
     std::string parts[3] = {n.in(0), n.in(1), n.in(2)};
     if (op.has(3)) {
         int64_t at = 0;
@@ -473,6 +513,7 @@ bool rotary_embedding(Op& op) {
 }
 
 bool ms_rotary_embedding(Op& op) {
+    if (!without(op, {{"is_packed_batching", -1, -1}})) return false;
     if (op.attr_float("scale", 1.f) != 1.f) return op.fail("scale");
     Nodes n(op);
     return rotary(op, n.in(1), n.in(2), n.in(3), n);
@@ -485,6 +526,16 @@ bool group_query_attention(Op& op) {
     if (heads < 1 || shared < 1 || op.in(0)->rank() != 3) return op.fail("num_heads, kv_num_heads");
     if (op.has(3) && op.in(3)->rank() != 4)
         return op.fail("a cache of rank %d, expected 4", op.in(3)->rank());
+    if (!without(op, {{"smooth_softmax", -1, -1},
+                      {"sliding_window_cache", -1, -1},
+                      {"head_sink", 11, -1},
+                      {"k_scale", 12, -1},
+                      {"v_scale", 13, -1},
+                      {"q_norm_weight", 14, -1},
+                      {"k_norm_weight", 15, -1},
+                      {"query_seqlens", 16, -1},
+                      {"output_qk", -1, 3}}))
+        return false;
     Nodes n(op);
     std::string parts[3] = {n.in(0), n.in(1), n.in(2)};
     if (!op.has(1)) {
@@ -521,7 +572,7 @@ bool group_query_attention(Op& op) {
     const std::string k = s.k, v = s.v;
     s.scale = op.attr_float("scale", 0.f);
     s.softcap = op.attr_float("softcap", 0.f);
-    s.causal = true;
+    s.causal = op.attr("causal", 1) != 0;
     const int64_t window = op.attr("local_window_size", -1);
     if (window > 0) s.left = window - 1;
     if (op.has(10)) s.bias.push_back(n.in(10));
@@ -537,12 +588,14 @@ OpTable attention_ops() {
         {"", "Attention", 23, 0, attention, "softmax in float32", 2},
         {"", "RotaryEmbedding", 23, 0, rotary_embedding, "", 3},
         {"ai.onnx.preview", "FlexAttention", 1, 0, flex_attention, "softmax in float32"},
-        {ms, "Attention", 1, 0, ms_attention,
-         "no do_rotary; masks of rank 2, 3, or a length an item", 2},
+        {ms, "Attention", 1, 0, float_attention,
+         "no do_rotary or shared buffers; masks of rank 2, 3, or a length an item", 2},
+        {ms, "QAttention", 1, 0, q_attention, "masks of rank 2, 3, or a length an item", 5},
         {ms, "MultiHeadAttention", 1, 0, multi_head_attention,
          "queries, keys and values apart; masks of rank 2, 3, or a length an item"},
         {ms, "GroupQueryAttention", 1, 0, group_query_attention,
-         "caches that grow; all items of a batch of one length"},
+         "caches of floats that grow; all items of a batch of one length; no smooth_softmax, "
+         "head_sink, norms of queries and keys"},
         {ms, "RotaryEmbedding", 1, 0, ms_rotary_embedding, "no scale", 3},
     };
 }

@@ -272,6 +272,41 @@ bool q_global_average_pool(Op& op) { return q_linear(op, "GlobalAveragePool"); }
 bool q_average_pool(Op& op) { return q_linear(op, "AveragePool"); }
 bool q_softmax(Op& op) { return q_linear(op, "Softmax"); }
 
+// Distances of the rows of two matrices.
+bool cdist(Op& op) {
+    const std::string metric = op.attr_string("metric", "sqeuclidean");
+    if (metric != "sqeuclidean" && metric != "euclidean")
+        return op.fail("metric %s, expected euclidean or sqeuclidean", metric.c_str());
+    for (int i : {0, 1})
+        if (op.in(i)->rank() != 2)
+            return op.fail("input %d of rank %d, expected 2", i, op.in(i)->rank());
+    Nodes n(op);
+    const std::string difference = n.add("Sub", {n.add("Unsqueeze", {n.in(0), n.ints({1})}),
+                                                 n.add("Unsqueeze", {n.in(1), n.ints({0})})});
+    return n.set(0, n.add(metric == "euclidean" ? "ReduceL2" : "ReduceSumSquare",
+                          {difference, n.ints({2})}, {{"keepdims", attribute_of((int64_t)0)}}));
+}
+
+// Condition, then value, scale and zero point of what it chooses from, and those of the result.
+bool q_where(Op& op) {
+    Nodes n(op);
+    const std::string y = n.add("Where", {n.in(0), dequantized(n, n.in(1), n.in(2), n.in(3)),
+                                          dequantized(n, n.in(4), n.in(5), n.in(6))});
+    return n.set(0, quantized(n, y, n.in(7), n.in(8)));
+}
+
+// As EmbedLayerNormalization with inputs 2 to 6 of bytes, whose scales are inputs 8 to 12, zero
+// points 13 to 17.
+bool q_embed_layer_norm(Op& op) {
+    Nodes n(op);
+    Node node = op.node;
+    node.op = "EmbedLayerNormalization";
+    node.inputs.resize(8);
+    for (int i = 2; i < 7; i++)
+        if (op.has(i)) node.inputs[i] = dequantized(n, n.in(i), n.in(i + 6), n.in(i + 11));
+    return n.run(node);
+}
+
 // y_scale, y_zero_point, then x, scale and zero point of each input.
 bool q_concat(Op& op) {
     if (op.inputs() < 5 || (op.inputs() - 2) % 3 != 0) return op.fail("%d inputs", op.inputs());
@@ -375,7 +410,9 @@ OpTable contrib_ops() {
         {ms, "FusedConv", 1, 0, fused_conv, "", 2},
         {ms, "FusedGemm", 1, 0, fused_gemm, "", 2},
         {ms, "FusedMatMul", 1, 0, fused_matmul, "", 2},
-        {ms, "EmbedLayerNormalization", 1, 0, embed_layer_norm, "", 7},
+        {ms, "TransposeMatMul", 1, 0, fused_matmul, "", 2},
+        {ms, "CDist", 1, 0, cdist, "", 2},
+        {ms, "EmbedLayerNormalization", 1, 0, embed_layer_norm, ""},
         {ms, "GroupNorm", 1, 0, ms_group_norm, "", 3},
         {ms, "MatMulNBits", 1, 0, matmul_n_bits,
          "constant weights, kept as they are with blocks of 16, 32, 64 or a multiple of 128; no "
@@ -393,6 +430,8 @@ OpTable contrib_ops() {
         {ms, "QLinearAveragePool", 1, 0, q_average_pool, slow, 4},
         {ms, "QLinearSoftmax", 1, 0, q_softmax, slow, 4},
         {ms, "QLinearConcat", 1, 0, q_concat, int8, 5},
+        {ms, "QLinearWhere", 1, 0, q_where, slow, 9},
+        {ms, "QEmbedLayerNormalization", 1, 0, q_embed_layer_norm, slow},
         {ms, "QGemm", 1, 0, q_gemm, int8, 6},
     };
 }

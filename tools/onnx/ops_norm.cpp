@@ -274,12 +274,13 @@ bool row_norm(Op& op, const char* type, Value* x, Value* scale, Value* bias, int
     }
     std::string out = layer.outputs[0];
     if (!constant) {
-        for (Value* v : {scale, bias}) {
+        for (int type : {kMul, kAdd}) {  // scale and bias may be one value
+            Value* v = type == kMul ? scale : bias;
             if (!v) continue;
             if (form.groups.size() > 2) return op.fail("a scale that is no constant");
             const std::string row = as_row(op, v, form);
             if (row.empty()) return false;
-            out = binary(op, v == scale ? kMul : kAdd, out, row);
+            out = binary(op, type, out, row);
         }
     }
     op.set(0, x->type, x->shape, form, out);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "layer/elementwise/unaryop.h"
 #include "layer/norm/softmax.h"
 #include "layer/tensor/reduction.h"
 #include "onnx/nodes.h"
@@ -114,19 +115,19 @@ bool reduce(Op& op, int operation, int axes_input_since) {
     }
     if (axes.empty() && op.attr("noop_with_empty_axes", 0) == 1) {
         // Each value by itself: sums of one, and what is applied to sums.
-        if (operation == Reduction::kSum || operation == Reduction::kMean ||
-            operation == Reduction::kMax || operation == Reduction::kMin ||
-            operation == Reduction::kProd) {
+        const bool absolute = operation == Reduction::kL1 || operation == Reduction::kL2;
+        if (!absolute && operation != Reduction::kSumSq && operation != Reduction::kLogSum) {
             op.alias(0, x);
             return true;
         }
-        const std::string from = op.blob(x);
+        std::string from = op.blob(x);
         if (from.empty()) return false;
-        ModelLayer& layer = op.emit("Reduction", {from});
-        layer.set("operation", operation);
-        layer.set("reduce_all", 0);
-        layer.set("fixbug0", 1);
-        op.set(0, x->type, x->shape, x->form, layer.outputs[0]);
+        from = widened(op, x, from);
+        ModelLayer& layer = op.emit("UnaryOp", {from});
+        layer.set("op_type", absolute                          ? UnaryOp::ABS
+                             : operation == Reduction::kLogSum ? UnaryOp::LOG
+                                                               : UnaryOp::SQUARE);
+        op.set(0, x->type, x->shape, x->form, op.from_f32(layer.outputs[0], x->type));
         return true;
     }
     std::vector<char> reduced((size_t)rank, axes.empty());

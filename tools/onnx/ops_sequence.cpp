@@ -163,6 +163,37 @@ bool split_to_sequence(Op& op) {
     return n.ok() && set_sequence(op, items);
 }
 
+// The body once for each item of the first sequence; inputs that are tensors are the same each
+// time.
+bool sequence_map(Op& op) {
+    const Value* list = list_of(op);
+    const Graph* body = subgraph(op, "body");
+    if (!list) return false;
+    if (!body) return op.fail("it lacks a body");
+    std::vector<Strings> results((size_t)op.outputs());
+    for (size_t i = 0; i < list->items.size(); i++) {
+        Strings inputs, outputs;
+        for (const std::string& name : op.node.inputs) {
+            const Value* v = op.c.find_value(name);
+            const bool sequence = v && v->sequence;
+            if (sequence && v->items.size() != list->items.size())
+                return op.fail("sequences of %zu and %zu items", list->items.size(),
+                               v->items.size());
+            inputs.push_back(sequence ? v->items[i] : name);
+        }
+        if (!run_body(op, *body, inputs, &outputs)) return false;
+        if (outputs.size() < results.size())
+            return op.fail("a body of %zu outputs", outputs.size());
+        for (size_t k = 0; k < results.size(); k++) results[k].push_back(outputs[k]);
+    }
+    for (size_t k = 0; k < results.size(); k++) {
+        if (!op.wants((int)k)) continue;
+        Value* v = op.c.add_value(op.node.outputs[k]);
+        v->sequence = true, v->items = results[k];
+    }
+    return true;
+}
+
 }  // namespace
 
 OpTable sequence_ops() {
@@ -179,6 +210,8 @@ OpTable sequence_ops() {
          kOpTakesSequences | kOpFirstStrings},
         {"", "ConcatFromSequence", 11, 0, concat_from_sequence, known, 1,
          kOpTakesSequences | kOpFirstStrings},
+        {"", "SequenceMap", 17, 0, sequence_map, "a length known at conversion", 1,
+         kOpTakesSequences},
         {"", "SplitToSequence", 11, 0, split_to_sequence, "constant sizes", 1,
          kOpTakesSequences | kOpFirstStrings},
     };

@@ -485,6 +485,7 @@ OpTable slice_ops() {
         {"", "Tile", 6, 0, tile, "", 2, kOpTakesSizes | kOpFirstStrings},
         {"", "ReverseSequence", 10, 0, reverse_sequence, "rank of at most 4", 2, kOpFirstStrings},
         {"", "Trilu", 14, 0, trilu, "constant k"},
+        {"com.microsoft", "Trilu", 1, 0, trilu, "constant k"},
     };
 }
 

@@ -36,7 +36,7 @@ int Reduction::load_param(const ParamDict& pd) {
 }
 
 int Reduction::reduced_axes(int dims, unsigned* mask) const {
-    *mask = reduce_all ? (1u << dims) - 1 : 0u;
+    *mask = reduce_all || dims == 1 ? (1u << dims) - 1 : 0u;
     for (int i = 0; i < axes.w && !reduce_all; i++) {
         int axis;
         QUOLL_RETURN_IF_ERROR(resolve_axis(*this, ((const int*)axes.data)[i], dims, &axis));

@@ -6,7 +6,8 @@
 namespace quoll {
 
 // y = coeff * f(the values along the given axes). Without keepdims these axes vanish (a blob of one
-// value stays), with it their size is 1. No axes: y = coeff * f(x) of each value by itself.
+// value stays), with it their size is 1. No axes: y = coeff * f(x) of each value by itself, but
+// that the one axis of a vector is reduced, as in ncnn.
 class Reduction : public Operator<Reduction> {
 public:
     Reduction();

@@ -138,9 +138,9 @@ int GridSample::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& 
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottom_blobs, top_blobs, opt));
     const Mat &image = bottom_blobs[0], &grid = bottom_blobs[1];
     Mat& top = top_blobs[0];
-    const AxisRule across = {image.w, padding_mode, align_corner, exact};
-    const AxisRule down = {image.h, padding_mode, align_corner, exact};
-    const AxisRule deep = {image.d, padding_mode, align_corner, exact};
+    const AxisRule across = {image.w, padding_mode, align_corner, is_exact()};
+    const AxisRule down = {image.h, padding_mode, align_corner, is_exact()};
+    const AxisRule deep = {image.d, padding_mode, align_corner, is_exact()};
     const size_t points = (size_t)top.w * top.h * top.d;
     const int axes = image.dims - 1;
     // Points of one channel of the grid when its rows hold the coordinates.

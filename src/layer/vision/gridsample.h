@@ -25,6 +25,10 @@ public:
     int align_corner;  // 1: -1 and 1 are the centres of the outer pixels, 0: their edges
     int permute_fusion;
     int exact;
+
+    // Whether points are reflected as often as needed, and ties go to even pixels: as asked, and
+    // where ncnn reads beside the image, the four pixels of a bicubic point between corners.
+    bool is_exact() const { return exact || (sample_type == kBicubic && align_corner); }
 };
 
 }  // namespace quoll
