@@ -54,7 +54,7 @@ VkResult CommandList::open() {
     if (result == VK_SUCCESS) result = vk.BeginCommandBuffer(own_.buffers[used_], &begin);
     if (result != VK_SUCCESS) return result;
     is_open_ = true;
-    since_.clear();
+    touched_.clear();
     order_.push_back(own_.buffers[used_++]);
     return VK_SUCCESS;
 }
@@ -106,38 +106,22 @@ void CommandList::add_copies(const VkMat& from, VkBuffer to, size_t to_offset,
     add(places_of(from), {to, to_offset, channel, channel * from.c}, from, copies);
 }
 
-// The same bytes where a copy that is still on its way takes them from.
-CommandList::Copy CommandList::from_source(const Copy& c) const {
-    for (const Copy& before : since_) {
-        const bool covers = before.to == c.from && before.to_offset <= c.from_offset &&
-                            c.from_offset + c.bytes <= before.to_offset + before.bytes;
-        if (!covers) continue;
-        Copy moved = c;
-        moved.from = before.from;
-        moved.from_offset = before.from_offset + (c.from_offset - before.to_offset);
-        return moved;
-    }
-    return c;
-}
-
-bool CommandList::depends(const Copy& c) const {
-    return std::any_of(since_.begin(), since_.end(), [&](const Copy& before) {
-        return before.to == c.from || before.to == c.to || before.from == c.to;
-    });
-}
-
-int CommandList::copy(std::vector<Copy> copies) {
+int CommandList::copy(const std::vector<Copy>& copies) {
     const VkResult result = open();
     if (result != VK_SUCCESS) return device_->error("recording of copies", result);
     const DeviceFunctions& vk = device_->vk();
-    for (Copy& c : copies) c = from_source(c);
-    const auto waits = [&](const Copy& c) { return depends(c); };
-    if (since_.empty() || std::any_of(copies.begin(), copies.end(), waits)) {
+    const auto is_touched = [&](VkBuffer buffer) {
+        return std::find(touched_.begin(), touched_.end(), buffer) != touched_.end();
+    };
+    const bool depends = std::any_of(copies.begin(), copies.end(), [&](const Copy& c) {
+        return is_touched(c.from) || is_touched(c.to);
+    });
+    if (touched_.empty() || depends) {
         barrier(vk, order_.back(), kStages, kReads | kWrites);
-        since_.clear();
+        touched_.clear();
     }
-    since_.insert(since_.end(), copies.begin(), copies.end());
     for (const Copy& c : copies) {
+        touched_.push_back(c.from), touched_.push_back(c.to);
         const VkBufferCopy range = {c.from_offset, c.to_offset, c.bytes};
         vk.CmdCopyBuffer(order_.back(), c.from, c.to, 1, &range);
     }
@@ -190,7 +174,7 @@ int CommandList::dispatch(const Bound& bound, const std::vector<VkDescriptorBuff
     write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, write.pBufferInfo = buffers.data();
     if (!buffers.empty()) vk.UpdateDescriptorSets(device_->handle(), 1, &write, 0, nullptr);
     const VkCommandBuffer commands = order_.back();
-    since_.clear();
+    touched_.clear();
     barrier(vk, commands, kStages, kReads | kWrites);
     vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, bound.pipeline);
     vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, bound.layout, 0, 1, &set, 0,

@@ -45,7 +45,7 @@ public:
         return all;
     }
     // Behind all that was recorded before; among themselves in any order.
-    int copy(std::vector<Copy> copies);
+    int copy(const std::vector<Copy>& copies);
     // A shader of the application's, behind all that was recorded before.
     int dispatch(const Pipeline& pipeline, const std::vector<VkMat>& bindings,
                  const std::vector<vk_constant_type>& constants, const uint32_t groups[3]);
@@ -79,8 +79,6 @@ private:
     VkResult create();
     VkResult open();
     VkResult close();
-    Copy from_source(const Copy& c) const;
-    bool depends(const Copy& c) const;
     VkResult make_set(VkDescriptorSetLayout layout, VkDescriptorSet* set);
     int buffers_of(const std::vector<VkMat>& bindings,
                    std::vector<VkDescriptorBufferInfo>* buffers);
@@ -97,8 +95,8 @@ private:
     GpuDevice::Commands own_;  // of which the first used_ are recorded
     size_t used_ = 0;
     bool is_open_ = false;  // the last of them
-    // Copies since its last barrier, behind which is nothing else.
-    std::vector<Copy> since_;
+    // By copies since its last barrier, behind which is nothing else.
+    std::vector<VkBuffer> touched_;
     std::vector<VkCommandBuffer> order_;
     bool submitted_ = false;
     GpuDevice::Queue* queue_ = nullptr;  // that it runs on; null: nothing to wait for

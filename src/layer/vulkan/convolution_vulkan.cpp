@@ -218,7 +218,6 @@ private:
             const bool by_rows = square && !fused.sums && rows <= kMostRows;
             special.push_back(square ? push.g.x.kernel : 0);
             special.push_back(fused.sums != nullptr), special.push_back(by_rows);
-            special.resize(17, 0), special.push_back(is_flat(push.g));
             add_int8(bits, &special);
             record_depthwise(r, words, special, bindings, (uint32_t)in[0].shape.n,
                              by_rows ? rows : 0, fused.sums);
