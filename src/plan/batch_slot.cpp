@@ -23,9 +23,10 @@ double item_work(const Layer& layer, const std::vector<Shape>& inputs, std::vect
 SideBySide items_side_by_side(const Layer& layer, const std::vector<Shape>& inputs,
                               const std::vector<Shape>& outputs, int n, const Option& opt) {
     const int threads = opt.num_threads;
-    if (n <= 1 || threads <= 1 || outputs.size() != 1 || !writes_into_batch(layer))
+    if (!QUOLL_THREADS || n <= 1 || threads <= 1 || outputs.size() != 1 ||
+        !writes_into_batch(layer))
         return {1, threads};
-    return side_by_side(n, item_work(layer, inputs, outputs), threads, threads);
+    return side_by_side(n, item_work(layer, inputs, outputs), threads);
 }
 
 void* SharedAllocator::fastMalloc(size_t size) {

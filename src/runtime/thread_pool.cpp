@@ -39,10 +39,11 @@ void run_region(int64_t tasks, int threads, int64_t grain, RegionBody body, cons
 }
 
 void run_region_in_teams(int64_t tasks, int teams, int each, RegionBody body, const void* context) {
+    if (!QUOLL_THREADS) return run_alone(tasks, body, context);
     const int limit = region_state.limit > 0 ? region_state.limit : teams * each;
     teams = (int)std::min<int64_t>({teams, limit, tasks});
     each = std::min(each, limit / std::max(teams, 1));
-    if (QUOLL_THREADS && teams > 1 && each > 1 && region_state.threads == 0)
+    if (teams > 1 && each > 1 && region_state.threads == 0)
         return run_in_teams(tasks, teams, each, body, context);
     run_region(tasks, teams, 1, body, context);
 }

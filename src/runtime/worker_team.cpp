@@ -122,9 +122,10 @@ private:
     void abandon();
     [[gnu::cold]] bool make_teams(int teams, int each);
     void dismiss();
+    static void join_team(const void* tasks, Claims&);
     int in_time(int threads);
     void open(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context);
-    void close(Clock::time_point begun);
+    void close(Clock::time_point begun, bool even);
     void late(int others, Clock::time_point now);
     void work(Worker* self, int thread);
     int within() const;
@@ -266,8 +267,8 @@ int Team::within() const {
     return count;
 }
 
-// Nobody enters any more; waits for those within.
-void Team::close(Clock::time_point begun) {
+// Nobody enters any more; waits for those within. even: the threads' parts of the work are alike.
+void Team::close(Clock::time_point begun, bool even) {
     const uint32_t closed = gate_.load(std::memory_order_relaxed) & ~(uint32_t)kOpen;
     gate_ = closed;
     const auto empty = [this] { return within() == 0; };
@@ -280,11 +281,15 @@ void Team::close(Clock::time_point begun) {
     for (uint32_t seen; seen = departures_, !empty();) sleep_while(departures_, seen);
     gate_ = closed;
     const Clock::time_point end = Clock::now();
-    if (end - now > kLate && end - now > now - begun) late(others, end);
+    if (even && end - now > kLate && end - now > now - begun) late(others, end);
 }
 
 void Team::run(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context) {
-    threads = grow(in_time((int)std::min<int64_t>(threads, tasks)));
+    // A team without some of its threads takes longer: that does not make its others late, and it
+    // is better off with one that comes late.
+    const bool even = body != join_team;
+    threads = (int)std::min<int64_t>(threads, tasks);
+    threads = grow(even ? in_time(threads) : threads);
     if (threads <= 1) return run_alone(tasks, body, context);
     open(tasks, threads, grain, body, context);
     const Clock::time_point begun = Clock::now();
@@ -296,7 +301,7 @@ void Team::run(int64_t tasks, int threads, int64_t grain, RegionBody body, const
     }
     QUOLL_CATCH(...) { own = std::current_exception(); }
     region_state.threads = 0;
-    close(begun);
+    close(begun, even);
     if (thrown_) {
         if (!own) own = exception_;
         exception_ = nullptr;
@@ -335,10 +340,10 @@ void Team::run_teams(int64_t tasks, int teams, int each, RegionBody body, const 
     share(team_shares_.get(), tasks, teams);
     const TeamTasks all = {this, teams, body, context, team_shares_.get(), &none_left};
     // Nobody claims what this region counts as its tasks: its threads are what it is for.
-    run(
-        teams * each, teams * each, 1, [](const void* all, Claims&) { ((TeamTasks*)all)->join(); },
-        &all);
+    run(teams * each, teams * each, 1, join_team, &all);
 }
+
+void Team::join_team(const void* tasks, Claims&) { ((const TeamTasks*)tasks)->join(); }
 
 // Threads that are fewer than they should be are a thread of as many teams as possible.
 void Team::TeamTasks::join() const {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "quoll/platform.h"
+
 namespace quoll {
 
 // In multiply-adds: the beginning and end of a region, for each of its threads (1.5 us; on 16
@@ -25,24 +27,19 @@ struct SideBySide {
     int pieces, threads;
 };
 
-// For `count` pieces of `work` multiply-adds each; most: threads of a piece where there are several
-// at a time.
-inline SideBySide side_by_side(int count, double work, int threads, int most) {
+// For `count` pieces of `work` multiply-adds each.
+inline SideBySide side_by_side(int count, double work, int threads) {
     SideBySide best = {1, threads};
+    if (!QUOLL_THREADS) return best;
     double least = count * shared_work(work, threads);
     for (int pieces = std::min(count, threads); pieces > 1; pieces--) {
-        const int each = std::min(threads / pieces, most), turns = (count + pieces - 1) / pieces;
+        const int each = threads / pieces, turns = (count + pieces - 1) / pieces;
         const double time = turns * shared_work(work, each) + kRegionThread * threads;
         if (time >= least) continue;
         least = time;
         best = {pieces, each};
     }
     return best;
-}
-
-// As of pieces that run on one thread each: how many at a time.
-inline int threads_side_by_side(int count, double work, int threads) {
-    return side_by_side(count, work, threads, 1).pieces;
 }
 
 }  // namespace quoll

@@ -113,7 +113,7 @@ private:
         ConvShape shape;
         bool reduced_in, reduced_out;  // bf16
         int threads;                   // of a group
-        int group_threads = 1;         // that share the groups
+        int groups = 1;                // at a time
     };
     double macs(const ConvGeometry& g, int outputs) const;  // of so many channels of the output
     int threads_of(const ConvGeometry& g, const Option& opt) const;

@@ -24,13 +24,13 @@ int ConvRunner::run(const ConvRunPlan& plan, const Call& call, const Blobs& blob
     return run_direct(*p, call, blobs);
 }
 
-// run(group, thread) for all groups, one after the other or side by side. The first error.
+// run(group, team) for all groups, one after the other or side by side. The first error.
 template <class Run>
 int ConvRunner::run_groups(const Call& call, const Run& run) const {
     std::atomic<int> status(kOk);
-    run_tasks(group_, call.group_threads, [&](int64_t i, int thread) {
+    run_tasks_in_teams(group_, call.groups, call.threads, [&](int64_t i, int team) {
         if (status != kOk) return;
-        const int result = run((int)i, thread);
+        const int result = run((int)i, team);
         if (result != kOk) status = result;
     });
     return status;
@@ -99,15 +99,15 @@ int ConvRunner::run_winograd(const ConvRunPlan& run, const Call& call, const Blo
 int ConvRunner::run_split(const ConvRunPlan& run, const Call& call, const Blobs& b,
                           const Option& opt) const {
     const SplitPlan& plan = *run.split;
-    Mat workspace = workspace_of(plan, call.group_threads, opt);
+    Mat workspace = workspace_of(plan, call.groups, opt);
     if (workspace.empty()) return kOutOfMemory;
-    return run_groups(call, [&](int i, int thread) -> int {
+    return run_groups(call, [&](int i, int team) -> int {
         const char* added = (const char*)b.added;
         if (added) added += group_offset(i, b.added_group);
         const uint16_t* weights = (const uint16_t*)run.weights.row(i);
         if (plan.run((const char*)b.in + group_offset(i, b.in_group), weights, bias_.row(i),
                      (char*)b.out + group_offset(i, b.out_group), added, (ptrdiff_t)b.added_step,
-                     b.activation, workspace.row(thread)))
+                     b.activation, workspace.row(team)))
             return kOk;
         Mat plain = group_memory(opt);
         if (plain.empty()) return kOutOfMemory;
@@ -119,15 +119,15 @@ int ConvRunner::run_split(const ConvRunPlan& run, const Call& call, const Blobs&
 int ConvRunner::run_sliced(const ConvRunPlan& run, const Call& call, const Blobs& b,
                            const Option& opt) const {
     const SlicedPlan& plan = *run.sliced;
-    Mat workspace = workspace_of(plan, call.group_threads, opt);
+    Mat workspace = workspace_of(plan, call.groups, opt);
     if (workspace.empty()) return kOutOfMemory;
-    return run_groups(call, [&](int i, int thread) -> int {
+    return run_groups(call, [&](int i, int team) -> int {
         const char* added = (const char*)b.added;
         if (added) added += group_offset(i, b.added_group);
         if (plan.run((const float*)((const char*)b.in + group_offset(i, b.in_group)),
                      run.weights.row(i), bias_.row(i),
                      (float*)((char*)b.out + group_offset(i, b.out_group)), (const float*)added,
-                     (ptrdiff_t)b.added_step, b.activation, workspace.row(thread)))
+                     (ptrdiff_t)b.added_step, b.activation, workspace.row(team)))
             return kOk;
         Mat plain = group_memory(opt);
         if (plain.empty()) return kOutOfMemory;

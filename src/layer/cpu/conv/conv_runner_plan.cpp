@@ -74,9 +74,9 @@ int ConvRunner::threads_of(const ConvGeometry& g, const Option& opt) const {
 void ConvRunner::set_threads(const ConvGeometry& g, const Option& opt, Call* call) const {
     call->threads = threads_of(g, opt);
     // Joined groups that overlap write the same channels.
-    if (!overlap_)
-        call->group_threads = threads_side_by_side(group_, macs(g, out_channels_), call->threads);
-    if (call->group_threads > 1) call->threads = 1;
+    if (overlap_) return;
+    const SideBySide groups = side_by_side(group_, macs(g, out_channels_), call->threads);
+    call->groups = groups.pieces, call->threads = groups.threads;
 }
 
 namespace {
