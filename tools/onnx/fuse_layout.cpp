@@ -232,7 +232,7 @@ bool sink(Match& m) {
 
 // An operand that is repeated to the sizes of the other, which the operator does by itself.
 bool repeated_operand(Match& m) {
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2 && m.last.inputs.size() == 2; i++) {
         const Node* expand = m.maker(m.last.inputs[i], "Expand");
         const Value *wide = m.value(m.last.inputs[i]), *other = m.value(m.last.inputs[1 - i]);
         if (!expand || m.constant(m.last.inputs[i]) || !wide || !other ||
@@ -256,12 +256,12 @@ std::vector<Pattern> layout_patterns() {
         {"Reshape", "reshapes", reshapes},
         {"Reshape", "rows of a product", rows_of_product},
     };
-    for (const char* op : {"Add", "Sub", "Mul", "Div"})
-        all.push_back({op, "repeated operand", repeated_operand});
     all.push_back({"Concat", "transposes moved", sink});
     for (const OpEntry* entry : all_ops())
-        if (!*entry->domain && (entry->traits & kOpElementwise))
+        if (!*entry->domain && (entry->traits & kOpElementwise)) {
+            all.push_back({entry->op, "repeated operand", repeated_operand});
             all.push_back({entry->op, "transposes moved", sink});
+        }
     return all;
 }
 

@@ -7,7 +7,7 @@
 namespace quoll {
 
 Flatten::Flatten() {
-    one_blob_only = true;
+    one_blob_only = support_batch = true;
     support_fp16_storage = support_bf16_storage = true;
 }
 

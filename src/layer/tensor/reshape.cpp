@@ -37,8 +37,9 @@ int Reshape::load_param(const ParamDict& pd) {
     if (expression_.count() > most)
         return fail("shape_expr: expected at most %d values, got %d", most, expression_.count());
     if (expression_.empty() && w == kNoAxis) return fail("no output size is given");
-    support_batch = has_batch_axis() || expression_.uses_batch() || expression_.input_count() > 1;
-    if (permute && support_batch) return fail("permute is not for batch axes or several inputs");
+    support_batch = !permute;
+    if (permute && (has_batch_axis() || expression_.uses_batch() || expression_.input_count() > 1))
+        return fail("permute is not for batch axes or several inputs");
     return kOk;
 }
 

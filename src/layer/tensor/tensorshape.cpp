@@ -1,6 +1,7 @@
 #include "layer/tensor/tensorshape.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include <algorithm>
 
@@ -224,15 +225,15 @@ int BatchAxis::forward(const Mat& bottom, Mat& top, const Option& opt) const {
     }
     QUOLL_RETURN_IF_ERROR(create_tensor(out[0], &top, opt));
     if (top.empty()) return kOk;
-    for (int b = 0; b < items; b++) {
-        if (inverse) {
-            const Mat item = bottom.batch(b);
-            copy_values(item, 0, top, b * value_count(item), value_count(item));
-        } else {
-            Mat item = top.batch(b);
-            copy_values(bottom, b * value_count(item), item, 0, value_count(item));
+    const Mat &batch = inverse ? bottom : top, &whole = inverse ? top : bottom;
+    const size_t es = bottom.elemsize, step = outermost_step(whole);
+    const size_t run = (size_t)batch.w * batch.h * batch.d;  // without gaps in both
+    for (int b = 0; b < items; b++)
+        for (int q = 0; q < batch.c; q++) {
+            char* const item = (char*)batch.data + (b * batch.nstep + q * batch.cstep) * es;
+            char* const part = (char*)whole.data + (b * step + q * run) * es;
+            memcpy(inverse ? part : item, inverse ? item : part, run * es);
         }
-    }
     return kOk;
 }
 

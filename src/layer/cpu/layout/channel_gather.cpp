@@ -27,7 +27,7 @@ int reshape_channels(const Mat& m, const Shape& to, Mat* out, const Option& opt)
         planar.dims = 1, planar.w = from.size(0), planar.h = planar.d = planar.c = 1;
         planar.elemsize /= m.elempack, planar.elempack = 1;
         planar.cstep = planar.w;
-        if (planar.n == 1) planar.nstep = planar.w;
+        planar.nstep = planar.n == 1 ? (size_t)planar.w : planar.nstep * m.elempack;
     } else {
         convert_packing(m, planar, 1, opt);
         if (planar.empty()) return kOutOfMemory;
