@@ -42,6 +42,10 @@ inline size_t section_row(const GemmProblem& g, size_t section) {
     return g.k * section / g.num_sections;
 }
 
+// How many of `count` tiles, from the first one on, gemm_run_direct takes in one call: such as are
+// alike, and start from a residual only where their rows of C follow each other.
+size_t gemm_direct_tiles(const GemmProblem& g, const GemmRows* tiles, size_t count,
+                         const GemmPanel& panel, size_t section);
 // A panel by `count` tiles that are alike, for one section of k: where the kernel writes C itself.
 void gemm_run_direct(const GemmProblem& g, const GemmRows* tiles, size_t count,
                      const GemmPanel& panel, size_t section, GemmFetch fetch);
