@@ -52,8 +52,7 @@ alignas(64) const float kZeros[512] = {};
 const GemmBlock kZeroBlock = {0, 0};
 // Floats of the largest tile on any ISA: 16 rows of two AVX-512 vectors (5 of 64 on SVE are fewer).
 enum { kMaxTile = kGemmMaxRows * 32 };
-// Of tiles that start from a residual, one behind the other.
-enum { kMaxStarts = 4 * kMaxTile };
+static_assert(kMaxTile <= kMaxStarts, "a tile at least starts from a residual");
 
 // The sum over one section, from init to c.
 void run_section(const GemmProblem& g, const GemmRows& rows, const GemmPanel& panel, size_t section,
@@ -168,15 +167,6 @@ void scatter(const GemmProblem& g, const GemmRows& rows, const GemmPanel& panel,
 }
 
 }  // namespace
-
-size_t gemm_direct_tiles(const GemmProblem& g, const GemmRows* tiles, size_t count,
-                         const GemmPanel& panel, size_t section) {
-    const GemmRows& rows = tiles[0];
-    count = std::min<size_t>(rows.alike, count);
-    if (!g.residual || section > 0 || count == 1) return count;
-    const bool dense = tiles[1].c - rows.c == rows.rows * rows.c_row;
-    return dense ? std::min(count, kMaxStarts / (rows.rows * panel.width)) : 1;
-}
 
 void gemm_run_direct(const GemmProblem& g, const GemmRows* tiles, size_t count,
                      const GemmPanel& panel, size_t section, GemmFetch fetch) {
