@@ -106,7 +106,7 @@ emulate() {
 # emulate_kernels CPU: those whose kernels a processor picks by its features.
 emulate_kernels() {
     suite "aarch64 kernels on $1" env QEMU_CPU="$1" ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
-        -j "$(nproc)" -R '^test_(attention|cast|cpu_features|dwconv|gemm|int8|int8_tiles|kernel_set|sme|split|split_rest|winograd)$'
+        -j "$(nproc)" -R '^test_(attention|cast|cpu_features|dwconv|gemm|gemm_planar|int8|int8_tiles|kernel_set|sme|split|split_rest|winograd)$'
 }
 
 mkdir -p $logs

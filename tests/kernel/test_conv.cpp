@@ -278,6 +278,20 @@ TEST(ConvPlan, residuals_activations_threads) {
     }
 }
 
+// More tiles that are alike than start from a residual together: side by side, and one in each line
+// of the output.
+TEST(ConvPlan, residuals_of_many_tiles) {
+    const ConvCase cases[] = {{33, 13, 16, 48, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},
+                              {6, 70, 16, 48, 3, 3, 1, 1, 1, 1, 0, 0, 0, 0},
+                              {7, 40, 16, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}};
+    for (const KernelSet* set : all_sets())
+        for (const ConvCase& t : cases)
+            for (int out_pack : {1, 4, 8, 16})
+                for (int threads : {1, 3})
+                    check_conv(*set, t, out_pack == 4 ? 4 : 16, out_pack, true, kActivationReLU,
+                               threads);
+}
+
 TEST(ConvPlan, random_shapes) {
     const auto pick = [](int low, int high) { return low + (int)(g_rng() % (high - low + 1)); };
     for (int i = 0; i < 150; i++) {

@@ -74,7 +74,7 @@ void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, si
                 // Tiles that fetch are not among such as do not.
                 const size_t end = std::min(
                     row1, fetch.rows && r < row0 + kFetchTiles ? row0 + kFetchTiles : row1);
-                if (!g.residual || s > 0) count = std::min<size_t>(g.rows[r].alike, end - r);
+                count = gemm_direct_tiles(g, g.rows + r, end - r, panel, s);
                 gemm_run_direct(g, g.rows + r, count, panel, s, fetch.part(g, r - row0));
             }
         }

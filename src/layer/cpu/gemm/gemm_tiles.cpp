@@ -52,6 +52,7 @@ alignas(64) const float kZeros[512] = {};
 const GemmBlock kZeroBlock = {0, 0};
 // Floats of the largest tile on any ISA: 16 rows of two AVX-512 vectors (5 of 64 on SVE are fewer).
 enum { kMaxTile = kGemmMaxRows * 32 };
+static_assert(kMaxTile <= kMaxStarts, "a tile at least starts from a residual");
 
 // The sum over one section, from init to c.
 void run_section(const GemmProblem& g, const GemmRows& rows, const GemmPanel& panel, size_t section,
@@ -169,7 +170,7 @@ void scatter(const GemmProblem& g, const GemmRows& rows, const GemmPanel& panel,
 
 void gemm_run_direct(const GemmProblem& g, const GemmRows* tiles, size_t count,
                      const GemmPanel& panel, size_t section, GemmFetch fetch) {
-    alignas(64) float init[kMaxTile];
+    alignas(64) float init[kMaxStarts];
     const GemmRows& rows = tiles[0];
     GemmTile tile;
     tile.more = count - 1;
@@ -186,7 +187,10 @@ void gemm_run_direct(const GemmProblem& g, const GemmRows* tiles, size_t count,
         tile.init_row = tile.c_row;
         tile.init_vector = tile.c_vector;
     } else if (g.residual) {
-        start_from_residual(g, rows, panel, init, &tile);
+        GemmRows all = rows;
+        all.rows *= (int)count;
+        start_from_residual(g, all, panel, init, &tile);
+        tile.init_tile = rows.rows * (ptrdiff_t)panel.width;
     } else {
         start_from_bias(g, panel, &tile);
     }

@@ -2,6 +2,8 @@
 #ifndef QUOLL_LAYER_CPU_GEMM_GEMM_TILES_H
 #define QUOLL_LAYER_CPU_GEMM_GEMM_TILES_H
 
+#include <algorithm>
+
 #include "layer/cpu/gemm/gemm_panels.h"
 
 namespace quoll {
@@ -40,6 +42,20 @@ struct PanelFetch {
 // Sections are about as long as each other, which is all that fetching needs.
 inline size_t section_row(const GemmProblem& g, size_t section) {
     return g.k * section / g.num_sections;
+}
+
+// Floats of tiles that start from a residual, one behind the other.
+enum { kMaxStarts = 4 * kGemmMaxRows * 32 };
+
+// How many of `count` tiles, from the first one on, gemm_run_direct takes in one call: such as are
+// alike, and start from a residual only where their rows of C follow each other.
+inline size_t gemm_direct_tiles(const GemmProblem& g, const GemmRows* tiles, size_t count,
+                                const GemmPanel& panel, size_t section) {
+    const GemmRows& rows = tiles[0];
+    count = std::min<size_t>(rows.alike, count);
+    if (!g.residual || section > 0 || count == 1) return count;
+    const bool dense = tiles[1].c - rows.c == rows.rows * rows.c_row;
+    return dense ? std::min(count, kMaxStarts / (rows.rows * panel.width)) : 1;
 }
 
 // A panel by `count` tiles that are alike, for one section of k: where the kernel writes C itself.

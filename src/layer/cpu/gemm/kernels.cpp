@@ -1,4 +1,5 @@
 // Compiled once per ISA.
+#include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/gemm/generic.h"
 #include "layer/cpu/gemm/narrow_generic.h"
@@ -18,6 +19,12 @@ namespace quoll {
 
 static constexpr GemmNarrowKernels kNarrow = narrow_kernels();
 
+// Where kernels are few that of single values does for blocks of several vectors.
+template <size_t pack>
+static constexpr GemmInitKernel init_kernel() {
+    return kFewKernels && pack > s::kLanes ? nullptr : &gemm_init<pack>;
+}
+
 extern const GemmKernels QUOLL_ISA_TABLE(gemm_kernels);
 const GemmKernels QUOLL_ISA_TABLE(gemm_kernels) = {
     s::kLanes,
@@ -29,7 +36,7 @@ const GemmKernels QUOLL_ISA_TABLE(gemm_kernels) = {
     {QUOLL_GEMM_TILES(1), QUOLL_GEMM_TILES(2), QUOLL_GEMM_TILES(3), QUOLL_GEMM_TILES(4)},
 #define QUOLL_GEMM_PACK(name) &name,
 #define QUOLL_GEMM_VECTOR(name) &name,
-#define QUOLL_GEMM_INIT(name, pack) &gemm_init<pack>,
+#define QUOLL_GEMM_INIT(name, pack) init_kernel<pack>(),
 #include "layer/cpu/gemm/kernels.inc"
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR

@@ -14,12 +14,7 @@ namespace s = simd;
 template <size_t N>
 size_t pick_vectors(const PickBytes& p, size_t first) {
     using V = s::vec<uint8_t, N>;
-    uint8_t from_a[N], from_b[N];
-    for (size_t i = 0; i < N; i++) {
-        from_a[i] = p.from_a[i % kPickBytes];
-        from_b[i] = p.from_b[i % kPickBytes];
-    }
-    const V from_a_in = V::load(from_a), from_b_in = V::load(from_b);
+    const s::PickOfTwo<N> pick(p.from_a, p.from_b);
     // Copies, which no store of bytes can change.
     constexpr size_t kPicks = N / kPickBytes;
     const size_t step = p.step * kPicks, out_step = p.out_step * kPicks;
@@ -27,8 +22,11 @@ size_t pick_vectors(const PickBytes& p, size_t first) {
     uint8_t* out = p.out + first * p.out_step;
     size_t left = (p.n - first) / kPicks;
     first += left * kPicks;
-    for (; left > 0; left--, a += step, b += step, out += out_step)
-        (pick_in_blocks(V::load(a), from_a_in) | pick_in_blocks(V::load(b), from_b_in)).store(out);
+    for (; left > 1; left -= 2, a += 2 * step, b += 2 * step, out += 2 * out_step) {
+        pick(V::load(a), V::load(b)).store(out);
+        pick(V::load(a + step), V::load(b + step)).store(out + out_step);
+    }
+    if (left) pick(V::load(a), V::load(b)).store(out);
     return first;
 }
 

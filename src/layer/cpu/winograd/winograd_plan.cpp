@@ -443,8 +443,13 @@ void WinogradPlan::transform_tile(const float* in, int number, size_t k0, size_t
         else
             kernels_.winograd->tile_input(from, from_row, t.w, t.h, out, step, axis_points_);
     };
+    const float* slice = nullptr;
     for (size_t k = k0; k < k1; k += lanes) {
-        const float* const slice = input_slice(in, t.z, k);
+        // Blocks of the same slice are equally far apart.
+        if (k == k0 || k % shape_.in_channels == 0)
+            slice = input_slice(in, t.z, k);
+        else if (slice)
+            slice += shape_.in_step;
         float* const out = to + k / lanes * block_step;
         if (!slice) {
             transform(kZeros, tile.row, out);
