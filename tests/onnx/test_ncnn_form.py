@@ -67,6 +67,10 @@ def test_slices(start, end, axis, tmp_path):
     check(*save([helper.make_node('Slice', ['x', *lists], ['y'])], tmp_path, lists), tmp_path)
 
 
+def test_silu(tmp_path):
+    check(*save([helper.make_node('Sigmoid', ['x'], ['s']), helper.make_node('Mul', ['x', 's'], ['y'])], tmp_path), tmp_path)
+
+
 def test_what_it_lacks_is_named(tmp_path):
     path, _ = save([helper.make_node('Slice', ['x', 's', 'e', 'a', 't'], ['v']), helper.make_node('Hardmax', ['v'], ['y'])], tmp_path,
                    {'s': [0], 'e': [8], 'a': [3], 't': [2]})

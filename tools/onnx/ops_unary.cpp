@@ -90,7 +90,7 @@ bool hard_swish(Op& op) {
 
 bool swish_of(Op& op, float alpha) {
     if (!need_float(op, op.in(0)) || !elementwise(op, op.in(0), "Swish")) return false;
-    op.c.model.layers.back().set("beta", alpha);
+    if (alpha != 1.f) op.c.model.layers.back().set("beta", alpha);  // ncnn has no factor
     return true;
 }
 
