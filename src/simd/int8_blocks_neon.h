@@ -4,6 +4,7 @@
 #pragma once
 
 #include <arm_neon.h>
+#include <string.h>
 
 #include "simd/convert.h"
 
@@ -30,13 +31,27 @@ QUOLL_INLINE size_t copy_four_blocks(const Input& t, const int8_t* src, E* dst) 
     return p;
 }
 
-// Of two blocks from src on, neighbours at dst, where pixels follow each other.
-template <class Input>
-QUOLL_INLINE size_t copy_two_blocks(const Input& t, const int8_t* src, uint8_t* dst) {
+// Four pixels of a block, neighbours or, with kEveryOther, with one between each two, which is
+// read.
+template <bool kEveryOther>
+QUOLL_INLINE int32x4_t load_pixels(const int8_t* src) {
+    if constexpr (kEveryOther) return vld2q_s32((const int32_t*)src).val[0];
+    return vreinterpretq_s32_s8(vld1q_s8(src));
+}
+
+// Of a block from src on to dst, and of the block behind it as its neighbour if there are `two`.
+// Returns how many pixels went by fours.
+template <bool kEveryOther, bool two, class Input>
+QUOLL_INLINE size_t copy_pixels(const Input& t, const int8_t* src, uint8_t* dst) {
+    const size_t end = t.pixels - (kEveryOther && t.pixels > 0);
     size_t p = 0;
-    for (; p + 4 <= t.pixels; p += 4) {
-        const int32x4_t a = vreinterpretq_s32_s8(vld1q_s8(src + 4 * p));
-        const int32x4_t b = vreinterpretq_s32_s8(vld1q_s8(src + t.src_block + 4 * p));
+    for (; p + 4 <= end; p += 4, src += kEveryOther ? 32 : 16) {
+        const int32x4_t a = load_pixels<kEveryOther>(src);
+        if constexpr (!two) {
+            vst1q_s8((int8_t*)dst + 4 * p, vreinterpretq_s8_s32(a));
+            continue;
+        }
+        const int32x4_t b = load_pixels<kEveryOther>(src + t.src_block);
         const int32x4x2_t both = vzipq_s32(a, b);
         vst1q_s8((int8_t*)dst + 8 * p, vreinterpretq_s8_s32(both.val[0]));
         vst1q_s8((int8_t*)dst + 8 * p + 16, vreinterpretq_s8_s32(both.val[1]));
@@ -48,17 +63,28 @@ QUOLL_INLINE size_t copy_two_blocks(const Input& t, const int8_t* src, uint8_t* 
 // *done how many pixels of them. Bytes go in twos where planes of eight channels lie side by side.
 template <class Input, class E>
 QUOLL_INLINE int copy_blocks(const Input& t, int channel, const int8_t* src, E* dst, size_t* done) {
-    if (t.src_pixel != 4) return 1;
     const int left = t.channels - channel, at = channel % t.dst_pack;
+    if constexpr (sizeof(E) == 1) {
+        const bool two = t.dst_pack == 8 && t.dst_pixel == 8 && left >= 8 && at == 0;
+        if (t.src_pixel == 8 && (two || t.dst_pixel == 4)) {
+            *done =
+                two ? copy_pixels<true, true>(t, src, dst) : copy_pixels<true, false>(t, src, dst);
+            return two ? 2 : 1;
+        }
+        if (t.src_pixel == 4 && t.dst_pixel == 4) {
+            memcpy(dst, src, 4 * t.pixels);
+            *done = t.pixels;
+            return 1;
+        }
+        if (t.src_pixel == 4 && two) {
+            *done = copy_pixels<false, true>(t, src, dst);
+            return 2;
+        }
+    }
+    if (t.src_pixel != 4) return 1;
     if (left >= 16 && at + 16 <= t.dst_pack) {
         *done = copy_four_blocks(t, src, dst);
         return 4;
-    }
-    if constexpr (sizeof(E) == 1) {
-        if (t.dst_pack == 8 && t.dst_pixel == 8 && left >= 8 && at == 0) {
-            *done = copy_two_blocks(t, src, dst);
-            return 2;
-        }
     }
     return 1;
 }
@@ -89,15 +115,36 @@ QUOLL_INLINE int store_planes(const T* part, T* c, const ptrdiff_t* columns, siz
 #if defined(__aarch64__)
 // Rows of one register, four at a time, as bytes between low and high, which hold 0: rounding keeps
 // the order of values, so that bytes can be limited instead of floats; NaN is 0 there too.
-// row: the m-th as floats. Returns how many rows it stored.
-template <class Row, class Out>
-QUOLL_INLINE int store_limited_rows(float low, float high, int rows, Out* c, Row row) {
+// floats: those of the row at an address, `step` bytes apart. Returns how many rows it stored.
+template <class Floats, class Out>
+QUOLL_INLINE int store_limited_rows(float low, float high, int rows, Out* c, const char* from,
+                                    size_t step, Floats floats) {
     const int8x16_t least = vdupq_n_s8((int8_t)vcvtas_s32_f32(low));
     const int8x16_t most = vdupq_n_s8((int8_t)vcvtas_s32_f32(high));
     int m = 0;
-    for (; m + 4 <= rows; m += 4, c += 4 * simd::kLanes) {
-        const simd::vecf<simd::kLanes> x[4] = {row(m), row(m + 1), row(m + 2), row(m + 3)};
+    for (; m + 4 <= rows; m += 4, from += 4 * step, c += 4 * simd::kLanes) {
+        const simd::vecf<simd::kLanes> x[4] = {floats(from), floats(from + step),
+                                               floats(from + 2 * step), floats(from + 3 * step)};
         simd::store_limited_bytes(x, least, most, c);
+    }
+    return m;
+}
+
+// The same of two registers side by side, to planes c0 and c1. pair: the four of rows m and m + 1
+// as floats, the registers of one row after the other.
+template <class Pair>
+QUOLL_INLINE int store_limited_pairs(float low, float high, int rows, int8_t* c0, int8_t* c1,
+                                     Pair pair) {
+    using V = simd::vecf<simd::kLanes>;
+    const int8x16_t least = vdupq_n_s8((int8_t)vcvtas_s32_f32(low));
+    const int8x16_t most = vdupq_n_s8((int8_t)vcvtas_s32_f32(high));
+    int m = 0;
+    for (; m + 4 <= rows; m += 4, c0 += 4 * simd::kLanes, c1 += 4 * simd::kLanes) {
+        V a[4], b[4];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) pair(a[i], b[i]);
+        simd::store_limited_bytes(a, least, most, c0);
+        simd::store_limited_bytes(b, least, most, c1);
     }
     return m;
 }

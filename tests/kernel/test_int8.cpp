@@ -95,11 +95,12 @@ void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vector
                 size_t num_blocks, size_t block_k, bool at_end, size_t a_pair = 0) {
     if (vectors == 1 && !kernels.tile_single[0]) return;  // Int8Kernels::s16
     const size_t columns = vectors * kernels.lanes, k_groups = num_blocks * block_k;
-    const size_t a_row = a_pair ? 2 : k_groups + 3;
-    const size_t a_block = a_pair ? block_k / 2 * a_pair + 1 : block_k;
+    const size_t beside = kernels.pairs ? 2 : 1;  // k-groups of a row that lie beside each other
+    const size_t a_row = a_pair ? beside : k_groups + 3;
+    const size_t a_block = a_pair ? block_k / beside * a_pair + 1 : block_k;
     const auto place = [&](size_t m, size_t k) {
         const size_t i = k % block_k;
-        return m * a_row + k / block_k * a_block + (a_pair ? i / 2 * a_pair + i % 2 : i);
+        return m * a_row + k / block_k * a_block + (a_pair ? i / beside * a_pair + i % beside : i);
     };
     Guarded<int32_t> a(place(rows - 1, k_groups - 1) + 1, at_end), b(k_groups * columns, at_end);
     Guarded<int32_t> init(columns, at_end), sums(rows * columns, at_end);
@@ -204,15 +205,11 @@ TEST(Int8Kernels, tiles_are_exact) {
                 {1, 1}, {3, 5}, {1, 200}, {2, 8}, {5, 3}};  // blocks, k-groups of each
             for (const size_t(&k)[2] : shapes) {
                 SCOPED_TRACE(rows);
-#define QUOLL_INT8_TILES(name, vectors)                                                           \
-    check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << kernels.pairs,       \
-               rows % 2);                                                                         \
-    check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << kernels.pairs,       \
-               rows % 2 == 0);                                                                    \
-    for (size_t a_pair : {(size_t)2, 2 * rows, 2 * rows + 5})                                     \
-        if (kernels.pairs)                                                                        \
-            check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << 1, rows % 2, \
-                       a_pair);
+#define QUOLL_INT8_TILES(name, vectors)                                                     \
+    check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << kernels.pairs, \
+               rows % 2);                                                                   \
+    check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << kernels.pairs, \
+               rows % 2 == 0);
 #define QUOLL_INT8_S16(name, vectors)
 #define QUOLL_INT8_INPUT(name, type)
 #define QUOLL_BLOCK_TILES(name)
@@ -231,6 +228,29 @@ TEST(Int8Kernels, tiles_are_exact) {
 #undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
                 if (testing::Test::HasFatalFailure()) return;
+            }
+        }
+    });
+}
+
+TEST(Int8Kernels, tiles_of_rows_beside_each_other_are_exact) {
+    for_all([](const Int8Kernels& kernels) {
+        for (size_t rows = 1; rows <= (size_t)kernels.neighbour_rows; rows++) {
+            const size_t shapes[][2] = {{1, 1}, {3, 5}, {1, 200}, {2, 8}, {5, 3}, {1, 6}, {2, 7}};
+            const size_t beside = kernels.pairs ? 2 : 1;
+            if (!kernels.tile[rows - 1]) continue;  // between max_rows and neighbour_rows
+            for (const size_t(&k)[2] : shapes) {
+                for (size_t a_pair : {beside, beside * rows, beside * rows + 5}) {
+                    SCOPED_TRACE(rows);
+                    check_tile(kernels, kernels.tile[rows - 1], kernels.vectors, rows, k[0],
+                               k[1] * beside, rows % 2, a_pair);
+                    check_tile(kernels, kernels.tile[rows - 1], kernels.vectors, rows, k[0],
+                               k[1] * beside, true, a_pair);
+                    if (kernels.pairs)
+                        check_tile(kernels, kernels.tile_single[rows - 1], 1, rows, k[0],
+                                   k[1] * beside, rows % 2, a_pair);
+                    if (testing::Test::HasFatalFailure()) return;
+                }
             }
         }
     });

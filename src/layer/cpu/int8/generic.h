@@ -880,9 +880,9 @@ QUOLL_INLINE void store_plain(const StoreColumn<kept, held>& column,
 #if HWY_TARGET == HWY_NEON && defined(__aarch64__)
     if constexpr (kept == Kept::kSigned || kept == Kept::kPositive) {
         if (c_row == (ptrdiff_t)s::kLanes && limits.low <= 0.f && limits.high >= 0.f) {
-            m = store_limited_rows(limits.low, limits.high, rows, c, [&](int row) {
-                return column.scaled(column.value(from + row * step));
-            });
+            m = store_limited_rows(
+                limits.low, limits.high, rows, c, from, step,
+                [&](const char* row) { return column.scaled(column.value(row)); });
             from += m * step, c += m * c_row;
         }
     }
@@ -918,6 +918,28 @@ QUOLL_INLINE void store_added(const StoreColumn<kept, held>& column, const Store
     }
 }
 
+#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+// Bytes of sums without zero points, of two registers from column n on, where there are two and
+// rows are neighbours. Returns how many rows it stored.
+[[gnu::noinline]] int store_pairs(const Int8Store& t, const StoreLimits& limits, size_t n) {
+    constexpr size_t L = s::kLanes;
+    if (n + 2 * L > t.used || t.c_row != (ptrdiff_t)L || !(limits.low <= 0.f) ||
+        !(limits.high >= 0.f))
+        return 0;
+    const StoreColumn<Kept::kSigned, Held::kSums> first(t, limits, n, false),
+        second(t, limits, n + L, false);
+    const char* from = (const char*)((const int32_t*)t.sums + n);
+    const size_t step = t.width * 4;
+    int8_t* const c = (int8_t*)t.c;
+    return store_limited_pairs(limits.low, limits.high, t.rows, c + t.columns[n],
+                               c + t.columns[n + L], [&](auto& a, auto& b) QUOLL_INLINE_LAMBDA {
+                                   a = first.scaled(first.value(from));
+                                   b = second.scaled(second.value(from + 4 * L));
+                                   from += step;
+                               });
+}
+#endif
+
 template <Kept kept, Held held>
 void store_tile(const Int8Store& t, const StoreLimits& limits) {
     using Column = StoreColumn<kept, held>;
@@ -928,13 +950,18 @@ void store_tile(const Int8Store& t, const StoreLimits& limits) {
     const size_t step = t.width * 4;
     const bool turns =
         s::kHasByteSquares && sizeof(Out) == 1 && t.run == 1 && t.c_row == 1 && t.rows > kStoreRows;
+    int done = 0;  // rows of this register and the next one
     for (size_t n = 0; n < t.used; n += L) {
         const Column column(t, limits, n, multiplied);
         const ptrdiff_t* const columns = t.columns + n;
         const ptrdiff_t* const add_columns = t.add ? t.add_columns + n : nullptr;
         const size_t count = s::min_size(L, t.used - n);
+#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+        if constexpr (held == Held::kSums && (kept == Kept::kSigned || kept == Kept::kPositive))
+            if (n % (2 * L) == 0) done = whole && plain ? store_pairs(t, limits, n) : 0;
+#endif
         int rows = t.rows;
-        for (int m = 0; m < t.rows; m += rows) {
+        for (int m = done; m < t.rows; m += rows) {
             rows = whole || t.rows - m < kStoreRows ? t.rows - m : kStoreRows;
             // Some rows of bytes twice rather than one at a time.
             if (turns && rows < kStoreRows) m = t.rows - kStoreRows, rows = kStoreRows;

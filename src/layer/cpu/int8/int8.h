@@ -36,9 +36,9 @@ struct Int8Tile {
     size_t num_blocks, block_k;
     const int32_t *b, *init;
     int32_t* sums;
-    // Of kernels of pairs (Int8Kernels::pairs), not 0: a row's pairs of k-groups lie so far apart,
-    // and rows beside each other, so that a_row is 2: A(m, 2 i + j) is a[2 m + blocks[b].a + i *
-    // a_pair + j].
+    // Not 0 (Int8Kernels::neighbour_rows): rows lie beside each other, and a row's k-groups so far
+    // apart: A(m, k) is a[m + blocks[b].a + k * a_pair]. Of kernels of pairs (Int8Kernels::pairs) a
+    // row's pairs do: A(m, 2 i + j) is a[2 m + blocks[b].a + i * a_pair + j].
     ptrdiff_t a_pair;
     GemmFetch fetch;
     const Int8TileBytes* bytes;  // instead of `sums`, where Int8Kernels::stores_bytes; or null
@@ -264,6 +264,9 @@ struct Int8Kernels {
     // Tiles take the panel's k-groups in pairs: 2 i and 2 i + 1 of a column are neighbours,
     // [k-groups / 2][width][2]; blocks begin with an even one and have an even number.
     bool pairs;
+    // Not 0: tiles take rows that lie beside each other (Int8Tile::a_pair), of full panels, with
+    // pairs of single vectors, too; and there is one of so many rows, which may be above max_rows.
+    int neighbour_rows;
     bool stores_bytes;  // tiles know Int8TileBytes
     // Beside tiles of 16-bit values: the same with tiles of bytes, which add two products up in 16
     // bits, or null; and the inputs of these, k-groups of four.

@@ -19,17 +19,25 @@ int round_up(int x, int unit) { return (x + unit - 1) / unit * unit; }
 int element_bytes(const Int8Kernels& kernels) { return 4 / kernels.k_group; }
 
 // Channels of a block: a cache line of elements at most, whole k-groups and whole source packs.
-// Where pixels that are neighbours for the kernel lie beside each other, pairs of k-groups, of
-// which two pixels of a few channels may be one.
-int block_channels(const Int8Kernels& kernels, const ConvolutionFields& s, int channels, int pack) {
+// Where pixels that are neighbours for the kernel lie beside each other, k-groups or pairs of
+// these, of which two pixels of a few channels may be one.
+int block_channels(const Int8Kernels& kernels, const ConvolutionFields& s, int channels, int pack,
+                   bool neighbours) {
     const int stride = s.kernel_w == 1 ? 1 : s.stride_w;
     const bool few = channels <= kernels.k_group && s.dilation_w == 1;
     if (kernels.pairs && stride == 2 && few) return kernels.k_group;
-    if (kernels.pairs && stride == 1 && pack <= 2 * kernels.k_group) return 2 * kernels.k_group;
     const int group = kernels.pairs ? 2 * kernels.k_group : kernels.k_group;
+    if (neighbours && (stride == 1 || channels > group) && pack <= group) return group;
     const int unit = std::max(pack, group), most = 64 / element_bytes(kernels);
     const int blocks = (channels + most - 1) / most;
     return round_up((channels + blocks - 1) / blocks, unit);
+}
+
+// Whether all panels have tiles of rows that lie beside each other.
+bool neighbours_fit(const Int8Kernels& kernels, int outputs) {
+    const int rest = outputs % (kernels.lanes * kernels.vectors);
+    const bool single = rest > 0 && rest <= kernels.lanes && kernels.tile_single[0];
+    return kernels.neighbour_rows > 0 && (kernels.pairs || !single);
 }
 
 // The order in which the k-groups of the laid out input meet the weights of an output,
@@ -77,6 +85,11 @@ Int8Conv::Axis::Axis(const WindowAxis& a) {
     size = (int)std::min<int64_t>(all, INT_MAX);
 }
 
+void Int8Conv::Axis::split() {
+    phases = stride;
+    size = (int)std::min<int64_t>(((int64_t)size + stride - 1) / stride * stride, INT_MAX);
+}
+
 // By the size of the input that the file tells; without one maps are taken to be large enough.
 static bool winograd_pays(const Layer& layer, const ConvolutionFields& s, bool bytes_beside) {
     ConvGeometry g;
@@ -105,7 +118,9 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     out_channels_ = s.num_output / s.group;
     in_pack_ = best_elempack(kernels, in_channels_, opt);
     out_pack_ = best_elempack(kernels, out_channels_, opt);
-    block_ = block_channels(*kernels_, s, in_channels_, in_pack_);
+    const int group = (kernels_->pairs ? 2 : 1) * kernels_->k_group;
+    neighbours_ = neighbours_fit(*kernels_, out_channels_);
+    block_ = block_channels(*kernels_, s, in_channels_, in_pack_, neighbours_);
     const TileShape windows = window_shape(s, in_channels_);
     const bool on_units = units_ && s.axes < 3;
     const int block = on_units ? Int8TilePlan::run_channels(windows, std::max(in_pack_, 4)) : 0;
@@ -113,7 +128,8 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     blocks_ = (in_channels_ + block_ - 1) / block_;
     runs_ = blocks_ == 1 && s.dilation_w == 1;
     const int stride = s.kernel_w == 1 ? 1 : s.stride_w;
-    neighbours_ = kernels_->pairs && block_ * stride == 2 * kernels_->k_group;
+    split_ = neighbours_ && stride > 1 && block_ == group && blocks_ > 1;
+    neighbours_ = neighbours_ && block_ * (split_ ? 1 : stride) == group;
     // Pairs are whole.
     row_taps_ =
         block_ < 2 * kernels_->k_group && kernels_->pairs ? round_up(s.kernel_w, 2) : s.kernel_w;
@@ -161,39 +177,41 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     return kOk;
 }
 
-// Row `row`, of all slices, of group `group`: all its channel blocks.
+// Of row `row`, of all slices, of group `group` a phase: all its channel blocks.
 void Int8Conv::pack_row(const Mat& in, const ConvGeometry& g, const Axes& axes, int group, int row,
-                        char* to) const {
+                        int phase, char* to) const {
     const Axis &x = axes.x, &y = axes.y, &z = axes.z;
     const int bytes = element_bytes(*kernels_), pad = pad_value_ + kernels_->offset;
     const int64_t line = (int64_t)x.size * block_, sy = (int64_t)(row % y.size) * y.step - y.before;
     const int64_t sz = (int64_t)(row / y.size) * z.step - z.before;
     const int64_t step = line * y.size * z.size;
-    // Positions [first, last) hold input, the others padding.
-    const int64_t first =
-        std::min<int64_t>(x.size, x.before <= 0 ? 0 : (x.before + x.step - 1) / x.step);
-    int64_t last = ((int64_t)g.x.in - 1 + x.before) / x.step + 1;
+    // Of the phase's positions [first, last) hold input, the others padding.
+    const int64_t size = x.size / x.phases, between = (int64_t)x.step * x.phases;
+    const int64_t before = x.before - (int64_t)phase * x.step;
+    const int64_t first = std::min(size, before <= 0 ? 0 : (before + between - 1) / between);
+    int64_t last = (g.x.in - 1 + before + between) / between;
     const bool inside = g.y.holds(sy) && g.z.holds(sz);
-    last = inside ? std::max(first, std::min<int64_t>(last, x.size)) : first;
+    last = inside ? std::max(first, std::min(last, size)) : first;
+    to += (row * line + phase * size * block_) * bytes;
     for (int b = 0; b < blocks_; b++) {
-        char* at = to + (b * step + row * line) * bytes;
+        char* at = to + b * step * bytes;
         fill(at, (size_t)(first * block_), pad, bytes);
-        fill(at + last * block_ * bytes, (size_t)((x.size - last) * block_), pad, bytes);
+        fill(at + last * block_ * bytes, (size_t)((size - last) * block_), pad, bytes);
     }
     if (first == last) return;
     const size_t scalar = dtype_size(in.dtype);
-    const int64_t sx = first * x.step - x.before;
+    const int64_t sx = first * between - before;
     Int8Input input = {};
     input.src_block = (ptrdiff_t)(in.dims == 1 ? 1 : in.cstep) * in_pack_;
     input.src =
         (const char*)in.data + ((int64_t)group * (in_channels_ / in_pack_) * input.src_block +
                                 ((sz * g.y.in + sy) * g.x.in + sx) * in_pack_) *
                                    (int64_t)scalar;
-    input.src_pixel = (ptrdiff_t)x.step * in_pack_;
+    input.src_pixel = (ptrdiff_t)between * in_pack_;
     input.channels = in_channels_;
     input.pixels = (size_t)(last - first);
     input.scale = input_scale_;
-    input.dst = to + (row * line + first * block_) * bytes;
+    input.dst = to + first * block_ * bytes;
     input.dst_pixel = block_;
     input.dst_block = (ptrdiff_t)step;
     input.dst_pack = block_;
@@ -208,7 +226,9 @@ void Int8Conv::pack_a(const Mat& in, const ConvGeometry& g, const Axes& axes, ch
     const size_t group_bytes =
         (size_t)axes.x.size * rows * block_ * blocks_ * element_bytes(*kernels_);
     parallel_for(rows * g.group, threads, [&](int64_t i) {
-        pack_row(in, g, axes, (int)(i / rows), (int)(i % rows), to + i / rows * group_bytes);
+        for (int phase = 0; phase < axes.x.phases; phase++)
+            pack_row(in, g, axes, (int)(i / rows), (int)(i % rows), phase,
+                     to + i / rows * group_bytes);
     });
 }
 
@@ -219,8 +239,14 @@ std::vector<GemmRows> Int8Conv::lines(const ConvGeometry& g, const Axes& axes) c
     const bool flat = axes.is_flat(g);
     const int width = flat ? g.x.out * g.y.out : g.x.out, height = flat ? 1 : g.y.out;
     // Kernels of pairs multiply two rows at a time: an odd number is left to the last tile.
-    const int unit = kernels_->pairs ? 2 : 1, units = (width + unit - 1) / unit;
-    const int most = kernels_->max_rows / unit, partitions = (units + most - 1) / most;
+    // Of those beside each other a register has four.
+    const int unit = kernels_->pairs ? 2 : neighbours_ ? 4 : 1;
+    const int units = (width + unit - 1) / unit;
+    const int most = (neighbours_ ? kernels_->neighbour_rows : kernels_->max_rows) / unit;
+    int partitions = (units + most - 1) / most;
+    // Tiles of the most rows are full.
+    if (width % unit && partitions * most == units && most * unit > kernels_->max_rows)
+        partitions++;
     std::vector<GemmRows> rows;
     rows.reserve((size_t)partitions * height * g.z.out);
     for (int line = 0; line < height * g.z.out; line++) {
@@ -228,8 +254,9 @@ std::vector<GemmRows> Int8Conv::lines(const ConvGeometry& g, const Axes& axes) c
         for (int i = 0; i < partitions; i++) {
             const ptrdiff_t at = (ptrdiff_t)partition_begin(units, partitions, i) * unit;
             GemmRows r = {};
-            r.a = ((slice * z.stride * y.size + j * y.stride) * x.size + at * x.stride) * pixel;
-            r.a_row = x.stride * pixel;
+            r.a = ((slice * z.stride * y.size + j * y.stride) * x.size + at * x.window_step()) *
+                  pixel;
+            r.a_row = x.window_step() * pixel;
             r.c = ((slice * g.y.out + j) * g.x.out + at) * out_pack_;
             r.c_row = out_pack_;
             r.rows = std::min((int)partition_length(units, partitions, i) * unit, width - (int)at);
@@ -254,8 +281,8 @@ std::vector<GemmBlock> Int8Conv::taps(const ConvGeometry& g, const Axes& axes,
             const ptrdiff_t row = slice * y.size + k % g.y.kernel * g.y.dilation;
             const size_t first_k = (b * g.z.kernel * g.y.kernel + k) * row_k_groups_;
             for (ptrdiff_t kx = 0; kx < columns; kx++)
-                blocks.push_back(
-                    {(row * x.size + kx * g.x.dilation) * pixel, first_k + kx * *block_k});
+                blocks.push_back({(row * x.size + x.place(kx * g.x.dilation)) * pixel,
+                                  first_k + kx * *block_k});
         }
     return blocks;
 }
@@ -299,8 +326,8 @@ int Int8Conv::threads_of(const ConvGeometry& g, const Option& opt) const {
 }
 
 bool Int8Conv::beats_vectors(const Int8TilePlan& plan, const ConvGeometry& g) const {
-    return Axes(g).is_flat(g) ? plan.beats_vectors((size_t)g.x.out * g.y.out, 1)
-                              : plan.beats_vectors(g.x.out, g.y.out);
+    return Axes(g, split_).is_flat(g) ? plan.beats_vectors((size_t)g.x.out * g.y.out, 1)
+                                      : plan.beats_vectors(g.x.out, g.y.out);
 }
 
 std::shared_ptr<const Int8TilePlan> Int8Conv::plan(const ConvolutionFields& s,
@@ -335,25 +362,36 @@ int Int8Conv::run_tiles(const Int8TilePlan& plan, const ConvGeometry& g, const B
     return kOk;
 }
 
+bool Int8Conv::reads_in_place(const ConvGeometry& g, const Axes& axes, const Mat& in) const {
+    return neighbours_ && block_ == in_pack_ && kernels_->offset == 0 && in.dtype == DType::s8 &&
+           in.dims > 1 && axes.are_inputs(g);
+}
+
 int Int8Conv::run_vectors(const ConvGeometry& g, const Blobs& b, int threads,
                           const Option& opt) const {
-    const Axes axes(g);
+    const Axes axes(g, split_);
     const double most = 16. * ((double)g.x.in + g.x.out + 256) * ((double)g.y.in + g.y.out + 256) *
                         ((double)g.z.in + g.z.out + 256) / 256;
     const double bytes = axes.positions() * block_ * blocks_ * g.group * element_bytes(*kernels_);
     if (axes.positions() > most || bytes > INT_MAX - 4) return kUnsuitable;
     // Completed kernel rows read a pixel beyond the last one.
-    Mat k_groups((int)bytes + 4, (size_t)1u, opt.workspace_allocator);
-    if (k_groups.empty()) return kOutOfMemory;
-    pack_a(b.in, g, axes, (char*)k_groups.data, threads);
+    Mat k_groups = b.in;
+    const bool in_place = reads_in_place(g, axes, b.in);
+    if (!in_place) {
+        k_groups = Mat((int)bytes + 4, (size_t)1u, opt.workspace_allocator);
+        if (k_groups.empty()) return kOutOfMemory;
+        pack_a(b.in, g, axes, (char*)k_groups.data, threads);
+    }
+    const ptrdiff_t plane = in_place ? (ptrdiff_t)b.in.cstep : (ptrdiff_t)axes.positions();
 
     const std::vector<GemmRows> rows = lines(g, axes);
     Int8Problem p = {};
     const std::vector<GemmBlock> blocks = taps(g, axes, &p.block_k);
-    const size_t group_k_groups = (size_t)bytes / 4 / g.group;
+    const size_t group_k_groups = in_place ? (size_t)plane * blocks_ : (size_t)bytes / 4 / g.group;
     p.rows = rows.data(), p.num_rows = rows.size();
     p.blocks = blocks.data(), p.num_blocks = blocks.size();
-    p.a_pair = !neighbours_ ? 0 : runs_ ? 2 : (ptrdiff_t)axes.positions() * 2;
+    const ptrdiff_t beside = kernels_->pairs ? 2 : 1;
+    p.a_pair = !neighbours_ ? 0 : runs_ ? beside : plane * beside;
     p.row_k_groups = group_k_groups / rows.size() + 1;
     for (int i = 0; i < g.group; i++) {
         (Int8Result&)p = result(b, i);
@@ -368,7 +406,7 @@ int Int8Conv::run_winograd(const ConvGeometry& g, const Blobs& b, int threads,
     const double positions = ((double)g.x.out + 5) * ((double)g.y.out + 5);
     const double most = 16. * ((double)g.x.in + g.x.out + 256) * ((double)g.y.in + g.y.out + 256);
     if (positions > most || positions * blocks_ * block_ * 32 > INT_MAX) return kUnsuitable;
-    Axes axes(g);
+    Axes axes(g, false);
     axes.x.size = Int8Winograd::positions(g.x.out), axes.y.size = Int8Winograd::positions(g.y.out);
     const size_t laid = (size_t)axes.x.size * axes.y.size * block_ * blocks_ * sizeof(int16_t);
     Mat in((int)laid, (size_t)1u, opt.workspace_allocator);

@@ -40,17 +40,30 @@ public:
     }
 
 private:
-    // An axis of the laid out input: position i holds input i * step - before.
+    // An axis of the laid out input: position i holds input i * step - before. With `phases` above
+    // 1, the stride of the windows, positions of the same remainder lie beside each other.
     struct Axis {
         int size, step, before, stride;  // stride: of the windows on it
+        int phases = 1;
         explicit Axis(const WindowAxis& axis);
+        void split();
+        // Where position i lies, and how far apart windows do.
+        ptrdiff_t place(ptrdiff_t i) const { return i % phases * (size / phases) + i / phases; }
+        ptrdiff_t window_step() const { return stride / phases; }
     };
     struct Axes {
         Axis x, y, z;
-        explicit Axes(const ConvGeometry& g) : x(g.x), y(g.y), z(g.z) {}
+        Axes(const ConvGeometry& g, bool split) : x(g.x), y(g.y), z(g.z) {
+            if (split) x.split();
+        }
         // Whether the outputs of a slice are one line.
         bool is_flat(const ConvGeometry& g) const {
             return x.size == g.x.out && x.stride == 1 && y.stride == 1;
+        }
+        // Whether positions are those of the input.
+        bool are_inputs(const ConvGeometry& g) const {
+            return is_flat(g) && x.size == g.x.in && y.size == g.y.in && z.size == 1 &&
+                   x.step * y.step == 1 && x.before == 0 && y.before == 0 && z.before == 0;
         }
         double positions() const { return (double)x.size * y.size * z.size; }
     };
@@ -74,11 +87,13 @@ private:
     int run_tiles(const Int8TilePlan& plan, const ConvGeometry& g, const Blobs& b,
                   const Option& opt) const;
     int run_vectors(const ConvGeometry& g, const Blobs& b, int threads, const Option& opt) const;
+    // Whether int8 input lies as kernels read it.
+    bool reads_in_place(const ConvGeometry& g, const Axes& axes, const Mat& in) const;
     int run_winograd(const ConvGeometry& g, const Blobs& b, int threads, const Option& opt) const;
     void pack_a(const Mat& in, const ConvGeometry& g, const Axes& axes, char* to,
                 int threads) const;
     void pack_row(const Mat& in, const ConvGeometry& g, const Axes& axes, int group, int row,
-                  char* to) const;
+                  int phase, char* to) const;
     std::vector<GemmRows> lines(const ConvGeometry& g, const Axes& axes) const;
     std::vector<GemmBlock> taps(const ConvGeometry& g, const Axes& axes, size_t* block_k) const;
 
@@ -91,7 +106,9 @@ private:
     bool runs_ = false;           // the taps of a kernel row are one run
     int row_taps_ = 0;            // of such a run, of which some may be zero
     size_t row_k_groups_ = 0;     // of a kernel row of a block, in the order of the weights
-    bool neighbours_ = false;     // inputs of neighbouring outputs lie a pair of k-groups apart
+    // Inputs of neighbouring outputs lie beside each other, if `split_` once a row is split by
+    // column modulo stride.
+    bool neighbours_ = false, split_ = false;
     signed char pad_value_ = 0;
     float input_scale_ = 1.f, top_scale_ = 0.f;
     bool affine_ = false;

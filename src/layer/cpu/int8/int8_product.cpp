@@ -204,8 +204,10 @@ namespace {
 // k-groups of the activations that stay close to a core while all panels meet them.
 const size_t kChunkKGroups = 128 * 1024;
 
-// Rows of C that are finished together: setting that up takes as long as a few rows.
+// Rows of C that are finished together: setting that up takes as long as a few rows. Of narrow
+// panels as many as have so many sums.
 const int kRowsTogether = 4 * kGemmMaxRows;
+const int kSumsTogether = 32 * kRowsTogether;
 
 void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
     alignas(64) int32_t sums[kRowsTogether * kGemmMaxRows * 4];
@@ -221,6 +223,7 @@ void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
     const size_t row = full * sizeof(int32_t);
     const bool fetches = is_fetched(w.columns() * w.k_groups() * sizeof(int32_t));
     const size_t width = panel.width();
+    const int most = std::max(kRowsTogether, kSumsTogether / (int)width);
     const GemmRows* const end = g.rows + last;
     const auto multiply = [&](const GemmRows* rows) {
         tile.a = g.a + rows->a;
@@ -247,7 +250,7 @@ void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
             together.rows += count;
             next += count * together.c_row;
             rows++;
-        } while (rows < end && together.rows + rows->rows <= kRowsTogether && rows->c == next &&
+        } while (rows < end && together.rows + rows->rows <= most && rows->c == next &&
                  rows->c_row == together.c_row);
         panel.finish(together, sums);
     }

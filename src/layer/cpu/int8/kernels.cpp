@@ -10,18 +10,34 @@ namespace quoll {
 
 // The inputs of Int8Kernels::bytes.
 #if HWY_TARGET == HWY_NEON && defined(__aarch64__)
-#define QUOLL_INT8_BYTES(type)                                           \
-    {&input_planar<type, uint8_t>, &input_packed<type, 4, uint8_t>,      \
-     &input_packed<type, 8, uint8_t>, &input_packed<type, 16, uint8_t>}
+#define QUOLL_INT8_BYTES(type)                                                \
+    {                                                                         \
+        &input_planar<type, uint8_t>, &input_packed<type, 4, uint8_t>,        \
+            &input_packed<type, 8, uint8_t>, &input_packed<type, 16, uint8_t> \
+    }
 #else
-#define QUOLL_INT8_BYTES(type) {}
+#define QUOLL_INT8_BYTES(type) \
+    {}
 #endif
 
 extern const Int8Kernels QUOLL_ISA_TABLE(int8_kernels);
 const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
-    QUOLL_INT8_TEXT(QUOLL_ISA_NAME), s::kLanes, kTileVectors, kTileRows, kWordK, kOffset, -128,
-    kByteRows, false, s::kHasSaturatedBytes, nullptr, QUOLL_INT8_BYTES(float),
-    QUOLL_INT8_BYTES(int8_t), nullptr, {},
+    QUOLL_INT8_TEXT(QUOLL_ISA_NAME),
+    s::kLanes,
+    kTileVectors,
+    kTileRows,
+    kWordK,
+    kOffset,
+    -128,
+    kByteRows,
+    false,
+    0,
+    s::kHasSaturatedBytes,
+    nullptr,
+    QUOLL_INT8_BYTES(float),
+    QUOLL_INT8_BYTES(int8_t),
+    nullptr,
+    {},
 #define QUOLL_INT8_EACH(tile, vectors)                                                   \
     {tile<vectors, 1>(),  tile<vectors, 2>(),  tile<vectors, 3>(),  tile<vectors, 4>(),  \
      tile<vectors, 5>(),  tile<vectors, 6>(),  tile<vectors, 7>(),  tile<vectors, 8>(),  \

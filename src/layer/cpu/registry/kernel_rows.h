@@ -35,7 +35,8 @@ enum class KernelSlot : unsigned char {
     gemm_planar,
     f16_gemm_planar,  // of half floats
     int8_tile,
-    int8_byte_tile,  // of Int8Kernels::bytes
+    int8_neighbour_tile,  // of more rows, which lie beside each other
+    int8_byte_tile,       // of Int8Kernels::bytes
     int8_windows_3x3,
     int8_windows_5x5,
     dwconv_pair,

@@ -167,6 +167,16 @@ bool take_int8_tiles(KernelSlot slot, const Machine& machine, int k, Int8Kernels
     return true;
 }
 
+// The tile of more rows, which lie beside each other, where those of the machine's core know such.
+void take_neighbour_tile(const Machine& machine, Int8Kernels* int8) {
+    const int columns = int8->lanes * int8->vectors, k = int8->k_group;
+    const KernelRow* own = best_row(KernelSlot::int8_tile, machine, int8->max_rows, columns, k);
+    const KernelRow* row = best_row(KernelSlot::int8_neighbour_tile, machine);
+    if (!row || own->core != CpuCore::any || row->columns != columns || row->k != k) return;
+    int8->tile[row->rows - 1] = (Int8TileKernel)row->part;
+    int8->neighbour_rows = row->rows;
+}
+
 // Tiles of bytes beside those of values of 16 bits. False if there are none.
 bool take_byte_tiles(const Machine& machine, const Int8Kernels& int8, Int8Kernels* bytes) {
     if (int8.k_group != 2 || !int8.bytes_f32[0]) return false;
@@ -223,6 +233,7 @@ void take_int8(const Machine& machine, Selected* s) {
         s->int8_pairs.pairs = true;
         s->set.int8_pairs = &s->int8_pairs;
         take_int8_sve(machine, 8, &s->int8_pairs);
+        s->int8_pairs.neighbour_rows = s->int8_pairs.max_rows;
         // Units with lists know full panels alone.
         if (kInt8Lists && s->set.int8_units)
             std::fill_n(s->int8_pairs.tile_single, (int)kGemmMaxRows, nullptr);
@@ -236,6 +247,7 @@ void take_int8(const Machine& machine, Selected* s) {
     const bool s16 = level && take_s16_tiles(s->int8, *level, &s->int8_s16);
     if (s16) s->int8.s16 = &s->int8_s16;
     const bool tiles = take_int8_tiles(KernelSlot::int8_tile, machine, s->int8.k_group, &s->int8);
+    if (tiles) take_neighbour_tile(machine, &s->int8);
     if (take_window_rows(machine, &s->int8) || tiles || bytes || s16) s->set.int8 = &s->int8;
 }
 #endif
