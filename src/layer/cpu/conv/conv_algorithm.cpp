@@ -31,19 +31,17 @@ ConvAlgorithm choose_conv_algorithm(const KernelSet& kernels, const ConvCandidat
         kHasWinograd && candidates.winograd && WinogradPlan::is_profitable(kernels, s);
     const TileShape shape = tile_shape(s);
     ConvAlgorithm best = winograd ? ConvAlgorithm::kWinograd : ConvAlgorithm::kDirect;
-    const double vectors = vector_cycles(kernels, winograd, s, bf16);
-    double least = vectors;
     // Tile units are held back more often than vectors are.
-    const auto consider = [&](ConvAlgorithm candidate, double cycles, double margin) {
-        if (cycles >= least || cycles >= margin * vectors) return;
+    double least = host_costs().vector_margin * vector_cycles(kernels, winograd, s, bf16);
+    const auto consider = [&](ConvAlgorithm candidate, double cycles) {
+        if (cycles >= least) return;
         best = candidate;
         least = cycles;
     };
     if (kHasTileUnits && candidates.split && SplitPlan::is_supported(shape))
-        consider(ConvAlgorithm::kSplit, SplitPlan::cycles(*candidates.split, shape),
-                 SplitPlan::margin(*candidates.split));
+        consider(ConvAlgorithm::kSplit, SplitPlan::cycles(*candidates.split, shape));
     if (kHasTileUnits && candidates.sliced && SlicedPlan::is_supported(shape))
-        consider(ConvAlgorithm::kSliced, SlicedPlan::cycles(shape), host_costs().terms_margin);
+        consider(ConvAlgorithm::kSliced, SlicedPlan::cycles(shape));
     return best;
 }
 

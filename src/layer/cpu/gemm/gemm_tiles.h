@@ -45,7 +45,7 @@ inline size_t section_row(const GemmProblem& g, size_t section) {
 }
 
 // Floats of tiles that start from a residual, one behind the other.
-enum { kMaxStarts = 4 * kGemmMaxRows * 32 };
+const size_t kMaxStarts = 4 * kGemmMaxRows * 32;
 
 // How many of `count` tiles, from the first one on, gemm_run_direct takes in one call: such as are
 // alike, and start from a residual only where their rows of C follow each other.

@@ -39,7 +39,7 @@ bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double pa
     double vectors = ConvPlan::cycles(*g.kernels, conv) + packed * costs.pack_vector;
     if (g.reduced_a) vectors += (double)g.m * (double)g.k;  // f32 copies: a cycle a value
     if (g.reduced_c) vectors += (double)g.m * (double)g.n;
-    return tiles < vectors * SplitPlan::margin(split);
+    return tiles < vectors * costs.vector_margin;
 }
 
 }  // namespace

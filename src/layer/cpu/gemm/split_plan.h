@@ -24,11 +24,6 @@ public:
     static double cycles(const SplitGemmKernels& kernels, const TileShape& shape,
                          const CostTable& costs = host_costs());
 
-    // The share of the vectors' time below which these kernels are taken.
-    static double margin(const SplitGemmKernels& kernels, const CostTable& costs = host_costs()) {
-        return kernels.terms > 1 && !kernels.list ? costs.terms_margin : costs.vector_margin;
-    }
-
     // Packed weights: bf16 values, and from [out_channels][in_channels][kernel_h][kernel_w]. Of the
     // shape only the channels, the elempack of the input and the kernel count, with its dilation.
     static size_t packed_size(const SplitGemmKernels& kernels, const TileShape& shape);

@@ -5,6 +5,7 @@
 #include "storage.glsl"
 #include "index.glsl"
 #include "math.glsl"
+#include "extremes.glsl"
 #include "binary.glsl"
 
 layout(constant_id = 0) const int kOperation = 0;

@@ -6,6 +6,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "math.glsl"
+#include "extremes.glsl"
 #include "activation.glsl"
 #include "int8.glsl"
 
@@ -151,7 +152,7 @@ float reduced(float v, bool sum) {
     for (int n = kThreads / 2; n > 0; n /= 2) {
         if (thread < n) {
             const float other = parts[thread + n].x, own = parts[thread].x;
-            parts[thread].x = sum ? own + other : is_nan(own) || own > other ? own : other;
+            parts[thread].x = sum ? own + other : maximum(own, other);
         }
         barrier();
     }
@@ -164,7 +165,7 @@ void store_softmax(int thread) {
         values[i] = made[min(i * kThreads + thread, outputs - 1)];
     float most = -kInfinity;
     [[unroll]] for (int i = 0; i < kEach; i++)
-        most = is_nan(most) || most > values[i] ? most : values[i];
+        most = maximum(most, values[i]);
     most = reduced(most, false);
     float sum = 0.0;
     [[unroll]] for (int i = 0; i < kEach; i++) {

@@ -5,6 +5,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "math.glsl"
+#include "extremes.glsl"
 #include "lines.glsl"
 #include "int8.glsl"
 

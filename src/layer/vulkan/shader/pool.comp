@@ -6,6 +6,7 @@
 #include "storage.glsl"
 #include "index.glsl"
 #include "math.glsl"
+#include "extremes.glsl"
 
 layout(constant_id = 0) const bool kMax = false;
 // Outputs are planar, `y_pitch` values of a channel, from scalar y_first on.
@@ -41,9 +42,6 @@ ivec3 span_of(Axis axis, int i) {
     return ivec3(from - axis.before, to - from, counted);
 }
 
-// NaN stays.
-float larger(float most, float v) { return is_nan(most) || most > v ? most : v; }
-
 // All loads are under way at once. Each invocation runs through this once, so that its code is kept
 // short: what lies outside repeats an edge, and NaN is looked for in the sum of all.
 vec4 square_window(int row, int column, int c) {
@@ -67,7 +65,7 @@ vec4 square_window(int row, int column, int c) {
         const int px = clamp(left + k % kSquare, 0, x_w - 1);
         const int py = item * x_h + clamp(top + k / kSquare, 0, x_h - 1);
         const vec4 v = vec4(x[x_first + (py * x_w + px) * x_pitch + c]);
-        for (int lane = 0; lane < 4; lane++) most[lane] = larger(most[lane], v[lane]);
+        for (int lane = 0; lane < 4; lane++) most[lane] = maximum(most[lane], v[lane]);
     }
     return most;
 }
@@ -112,7 +110,7 @@ void main() {
                 const int at = row * axes[0].size + spans[0].x + dx;
                 const vec4 v = vec4(x[x_first + at * x_pitch + c]);
                 if (kMax)
-                    for (int lane = 0; lane < 4; lane++) most[lane] = larger(most[lane], v[lane]);
+                    for (int lane = 0; lane < 4; lane++) most[lane] = maximum(most[lane], v[lane]);
                 else
                     sum += v;
             }

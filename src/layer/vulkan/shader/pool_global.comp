@@ -4,6 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"
 #include "math.glsl"
+#include "extremes.glsl"
 
 layout(constant_id = 0) const bool kMax = false;
 layout(local_size_x = 2, local_size_y = 64) in;
@@ -19,7 +20,7 @@ shared vec4 parts[64][2];
 vec4 joined(vec4 s, vec4 v) {
     if (!kMax) return s + v;
     for (int lane = 0; lane < 4; lane++)
-        if (!(is_nan(s[lane]) || s[lane] > v[lane])) s[lane] = v[lane];
+        s[lane] = maximum(s[lane], v[lane]);
     return s;
 }
 

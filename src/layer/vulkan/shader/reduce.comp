@@ -3,6 +3,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"
 #include "math.glsl"
+#include "extremes.glsl"
 #include "functions.glsl"
 #include "lines.glsl"
 

@@ -5,6 +5,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "math.glsl"
+#include "extremes.glsl"
 
 layout(constant_id = 0) const bool kSerial = false;
 layout(constant_id = 1) const bool kLog = false;
@@ -52,7 +53,7 @@ float reduced(float v, bool sum) {
         if (thread < n) {
             const float other = parts[thread + n];
             const float own = parts[thread];
-            parts[thread] = sum ? own + other : is_nan(own) || own > other ? own : other;
+            parts[thread] = sum ? own + other : maximum(own, other);
         }
         barrier();
     }
@@ -75,7 +76,7 @@ void main() {
     for (uint i = begin; i < length; i += step) {
         const float v = value(from, i);
         if (kKept > 0u) kept[i] = v;
-        most = is_nan(most) || most > v ? most : v;
+        most = maximum(most, v);
     }
     most = reduced(most, false);
     float sum = 0.0;

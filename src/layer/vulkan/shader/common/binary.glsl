@@ -5,7 +5,7 @@
 
 float log_of_sum(float a, float b) {
     if (a == b) return a + 0.693147181;
-    return (is_nan(a) || a > b ? a : b) + exact_log1p(exact_exp(-abs(a - b)));
+    return maximum(a, b) + exact_log1p(exact_exp(-abs(a - b)));
 }
 
 float binary(float a, float b, int operation) {
@@ -64,9 +64,9 @@ float binary(float a, float b, int operation) {
         case 3:
             return a / b;
         case 4:
-            return is_nan(a) || a > b ? a : b;
+            return maximum(a, b);
         case 5:
-            return is_nan(a) || a < b ? a : b;
+            return minimum(a, b);
         case 7:
             return b - a;
         case 8:

@@ -42,8 +42,8 @@ uvec3 value_offsets(uint i) {
 // The sum (0), the largest (1), the smallest (2) or the product (3) of two numbers; NaN stays.
 float joined(float a, float b, int how) {
     if (how == 0) return a + b;
-    if (how == 1) return is_nan(a) || a > b ? a : b;
-    if (how == 2) return is_nan(a) || a < b ? a : b;
+    if (how == 1) return maximum(a, b);
+    if (how == 2) return minimum(a, b);
     return a * b;
 }
 
