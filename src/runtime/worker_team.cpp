@@ -114,6 +114,7 @@ private:
         const void* context;
         Claims::Share* shares;
         std::atomic<bool>* none_left;
+        bool dynamic;  // RegionState's, of who begins the region
         void join() const;
         void lead(Team* team, int index) const;
     };
@@ -338,7 +339,8 @@ void Team::run_teams(int64_t tasks, int teams, int each, RegionBody body, const 
     if (!make_teams(teams, each)) return run(tasks, teams, 1, body, context);
     std::atomic<bool> none_left(false);
     share(team_shares_.get(), tasks, teams);
-    const TeamTasks all = {this, teams, body, context, team_shares_.get(), &none_left};
+    const TeamTasks all = {
+        this, teams, body, context, team_shares_.get(), &none_left, region_state.dynamic};
     // Nobody claims what this region counts as its tasks: its threads are what it is for.
     run(teams * each, teams * each, 1, join_team, &all);
 }
@@ -359,17 +361,19 @@ void Team::TeamTasks::join() const {
 void Team::TeamTasks::lead(Team* team, int index) const {
     struct Leading {
         Team* const team;
-        const RegionState before;
-        explicit Leading(Team* t) : team(t), before(region_state) {
+        Team* const outer = own_part;
+        const RegionState before = region_state;
+        Leading(Team* t, bool dynamic) : team(t) {
             region_state.thread = region_state.threads = 0;
+            region_state.dynamic = dynamic;
             own_part = team;
         }
         ~Leading() {
             team->dismiss();
-            own_part = nullptr;
+            own_part = outer;
             region_state = before;
         }
-    } leading(team);
+    } leading(team, dynamic);
     Claims claims(shares, teams, index, 1, none_left);
     body(context, claims);
 }
@@ -441,8 +445,7 @@ void run_in_team(int64_t tasks, int threads, int64_t grain, RegionBody body, con
     (own_part ? *own_part : own_team()).run(tasks, threads, grain, body, context);
 }
 void run_in_teams(int64_t tasks, int teams, int each, RegionBody body, const void* context) {
-    if (own_part) return own_part->run(tasks, teams, 1, body, context);
-    own_team().run_teams(tasks, teams, each, body, context);
+    (own_part ? *own_part : own_team()).run_teams(tasks, teams, each, body, context);
 }
 int bind_team(const CpuSet& set) { return own_team().bind(set); }
 void set_spin_limit(int milliseconds) { g_spin_limit = milliseconds; }

@@ -122,6 +122,10 @@ CASES = [
     *[case(f'{op}-noop-{kind.__name__}', node(op, ['x', 'a'], noop_with_empty_axes=1), {'x': kind([1, 5, 3])}, {'a': np.int64([])})
       for op, kind in (('ReduceL2', np.float32), ('ReduceSumSquare', np.float32), ('ReduceLogSum', np.float32), ('ReduceLogSumExp', np.float32),
                        ('ReduceL1', np.int32), ('ReduceSumSquare', np.int64))],
+    # Where a label is ignored the loss is 0, whatever class 0 has there.
+    *[case(f'{op}-ignored-{how}', node(op, ['x', 't'], ignore_index=255, reduction=how),
+           {'x': np.float32([[-np.inf, .5, -1], [-np.inf, .2, .3], [-np.inf, 1, 2]]), 't': np.int64([1, 255, 2])})
+      for op in ('SoftmaxCrossEntropyLoss', 'NegativeLogLikelihoodLoss') for how in ('sum', 'none', 'mean')],
 ]
 
 

@@ -32,6 +32,7 @@ CASES = {
     'GlobalAveragePool': ('y = GlobalAveragePool(x)', 'float[n,4,h,w]', X4[:1], {}),
     'Transpose': ('y = Transpose <perm = [1, 0]> (x)', 'float[a,b]', X2, {}),
     'Reshape': ('y = Reshape(x, c)', 'float[a,6]', X2[:1], {'c': np.int64([-1, 2, 3])}),
+    'Reshape to sizes': ('y = Reshape(x, c)', 'float[n,4,h,w]', X4[:1], {'c': np.int64([0, 0, 36])}),
     'Flatten': ('y = Flatten(x)', 'float[n,4,h,w]', X4[:1], {}),
     'Unsqueeze': ('y = Unsqueeze(x, c)', 'float[a,b]', X2, {'c': np.int64([1])}),
     'Concat': ('y = Concat <axis = 0> (x, c)', 'float[a,6]', X2[:1], {'c': rand(2, 6)}),

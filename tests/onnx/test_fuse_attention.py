@@ -67,6 +67,7 @@ PLACES = 'int64[1] n0 = {0}, int64[1] n1 = {1}, int64[1] n2 = {2}, int64[1] n3 =
 INDICES = 'int64 i0 = {0}, int64 i1 = {1}, int64 i2 = {2}'
 JOINED = {'w': (16, 36), 'b': (36,), 'w2': (12, 16)}
 BY_HEADS = 't = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(q, t) c = Mul(p, f) a = Add(c, mask) s = Softmax<axis = -1>(a) y = MatMul(s, v)'
+BEFORE = 't = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(q, t) d = Mul(p, r) {} s = Softmax<axis = -1>(a) y = MatMul(s, v)'
 CASES = {
     'a factor of each head': Case(
         graph(BY_HEADS, 'float[3,1,1] f = {2.0, 0.5, 3.0}'), ['SDPA'], ['MatMul', 'Softmax'],
@@ -137,6 +138,14 @@ CASES = {
     'a mask for each item': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], '', {'mask': (2, 1, 7, 7)}),
     'a mask of columns': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], '', {'mask': (2, 1, 1, 7)}),
     'an input as mask': Case(graph(SCALED, 'float r = {0.3}', HEADS + ', float[2,1,7,7] mask'), ['SDPA'], GONE, [], 'a'),
+    # What is tried as scores and is none leaves nothing behind.
+    **{f'a mask before the scores, {name}': Case(
+        graph(BEFORE.format(made), 'float r = {0.3}, float low = {-3e38}, float one = {1.0}', HEADS + ', float[2,1,7,7] mask' + more), ['SDPA'],
+        ['Softmax'], [], 'p')
+       for name, made, more in (('multiplied', 'm = Mul(mask, r) a = Add(m, d)', ''), ('divided', 'm = Div(mask, r) a = Add(m, d)', ''),
+                                ('of a sum', 'i = Sub(one, mask) m = Mul(i, r) a = Add(m, d)', ''),
+                                ('a product', 'g = Mul(mask, r) w = MatMul(g, h) a = Add(w, d)', ', float[7,7] h'),
+                                ('chosen', 'm = Mul(mask, r) e = Add(m, d) z = Less(mask, one) a = Where(z, e, low)', ''))},
     'a mask that is chosen': Case(
         graph('t = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(q, t) z = Greater(mask, zero) a = Where(z, p, low)'
               ' s = Softmax<axis = -1>(a) y = MatMul(s, v)',

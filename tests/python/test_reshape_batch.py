@@ -1,6 +1,7 @@
 """Reshape with batch axes against ncnn: two in a row, of which the second takes the batch that the first makes."""
 import ncnn
 import numpy as np
+import pytest
 
 from engine import EngineError, run_engine
 
@@ -59,3 +60,15 @@ def test_reshape_with_batch_axes_agrees_with_ncnn(tmp_path):
             if want is not None:
                 np.testing.assert_array_equal(got, want, err_msg=f'{text}{x.shape}')
                 compared += 1
+
+
+@pytest.mark.parametrize('sizes, shape', [('0,-1', (3, 4)), ('4,0,0', (1, 3, 4))])
+@pytest.mark.parametrize('items', [0, 1, 2])
+def test_sizes_that_stay_of_a_batch_of_any_number(sizes, shape, items, tmp_path):
+    """A 0 takes the input's own size, of an item: that there are no items does not make it one."""
+    param = tmp_path / 'm.param'
+    param.with_suffix('.bin').write_bytes(b'')
+    param.write_text(f'7767517\n5 5\nInput a 0 1 a\nStridedSlice part 1 1 a p -23300=1,0 -23301=1,{items} -23302=1,0\n'
+                     f'BatchAxis batch 1 1 p x\nReshape sizes 1 1 x y 6="{sizes}"\nShapeOf shape 1 1 y z 3=1\n')
+    got = run_engine(param, param.with_suffix('.bin'), {'a': np.ones((3, 1, 3, 4), np.float32)}, ['z'])['z']
+    assert tuple(got) == (items, *shape)

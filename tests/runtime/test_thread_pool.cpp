@@ -150,6 +150,17 @@ TEST(ThreadPool, TheThreadsOfATeamShareItsRegions) {
         });
     });
     EXPECT_EQ(threads, 4);
+    // Teams within a team.
+    threads = 0;
+    quoll::run_tasks_in_teams(2, 2, 4, [&](int64_t, int) {
+        quoll::run_tasks_in_teams(2, 2, 2, [&](int64_t, int) {
+            run_tasks(2, 2, [&](int64_t, int) {
+                threads++;
+                while (threads < 8) std::this_thread::yield();
+            });
+        });
+    });
+    EXPECT_EQ(threads, 8);
     quoll::set_dynamic_threads(dynamic);
 }
 #endif

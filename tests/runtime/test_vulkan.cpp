@@ -368,7 +368,8 @@ TEST_F(Vulkan, pooling_keeps_what_is_not_finite) {
         values[100 * q + 31] = NAN, values[100 * q + 200] = -NAN;
         values[100 * q + 300] = INFINITY, values[100 * q + 302] = values[0] = -INFINITY;
     }
-    for (const char* window : {"1=3 2=2 5=0", "1=3 2=1 3=1 5=1", "1=2 2=2", "1=2 2=3 3=1 5=1"}) {
+    for (const char* window : {"1=3 2=2 5=0", "1=3 2=1 3=1 5=1", "1=2 2=2", "1=2 2=3 3=1 5=1",
+                               "1=2 2=1 3=3 5=1", "1=1 2=1 3=1 5=1"}) {
         const std::string text =
             "7767517\n3 3\nInput in 0 1 in\n"
             "ConvolutionDepthWise deep 1 1 in a 0=3 1=3 4=1 6=27 7=3\n"
@@ -557,6 +558,23 @@ TEST_F(Vulkan, squeeze_excite_between_other_layers) {
         "Convolution left 1 1 b1 c 0=24 1=1 5=1 6=576\n"
         "BinaryOp sum 2 1 c b2 out 0=0\n",
         40, {{"excite", 1}, {"pool_parts", 1}, {"pool_global", 0}, {"binary", 1}});
+}
+
+// Factors of more than a pixel are none.
+TEST_F(Vulkan, squeeze_excite_has_one_pixel) {
+    const std::string text =
+        "7 8\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in a 0=24 1=3 4=1 5=1 6=648\n"
+        "Split split 1 2 a a1 a2\n"
+        "Pooling mean 1 1 a1 p 0=1 1=3 5=1\n"
+        "Convolution few 1 1 p q 0=8 1=1 %s 5=1 6=192 9=1\n"
+        "Convolution all 1 1 q g 0=24 1=1 5=1 6=192\n"
+        "BinaryOp times 2 1 a2 g out 0=2\n";
+    for (const char* padding : {"4=0", "4=1"}) {
+        char padded[700];
+        snprintf(padded, sizeof(padded), text.c_str(), padding);
+        check_fused(padded, 3, {{"excite", padding[2] == '0'}});
+    }
 }
 
 // Rows of a matrix are pixels as they lie, made where they are joined; copied: the row before them.

@@ -79,11 +79,14 @@ inline int run(const Net& net, const Mat& in, Mat* out) {
 inline double difference(const Mat& got, const Mat& want) {
     if (got.logical_shape() != want.logical_shape() || got.empty()) return INFINITY;
     double range = 0, most = 0;
-    for (int q = 0; q < want.c; q++) {
-        const float *a = got.channel(q), *b = want.channel(q);
+    for (int k = 0; k < want.n * want.c; k++) {
+        const Mat ours = got.batch(k / want.c), theirs = want.batch(k / want.c);
+        const float *a = ours.channel(k % want.c), *b = theirs.channel(k % want.c);
         for (int i = 0; i < want.w * want.h * want.d; i++) {
-            range = std::max(range, (double)fabsf(b[i]));
-            most = std::max(most, (double)fabsf(a[i] - b[i]));
+            if (isnan(a[i]) != isnan(b[i])) return INFINITY;
+            if (isnan(b[i])) continue;
+            if (isfinite(b[i])) range = std::max(range, (double)fabsf(b[i]));
+            if (a[i] != b[i]) most = std::max(most, (double)fabsf(a[i] - b[i]));
         }
     }
     return range > 0 ? most / range : INFINITY;

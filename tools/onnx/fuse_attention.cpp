@@ -149,8 +149,7 @@ bool take_choice(Match& m, const Node& where, int depth, Attention* a) {
     return false;
 }
 
-// Value as q k^T scale, by factors, with masks added.
-bool take_scores(Match& m, const std::string& value, int depth, Attention* a) {
+bool take_made(Match& m, const std::string& value, int depth, Attention* a) {
     const Node* node = m.maker(m.root(value));
     if (!node || !node->domain.empty() || depth > 6 || m.constant(value)) return false;
     if (node->op == "MatMul") {
@@ -177,6 +176,15 @@ bool take_scores(Match& m, const std::string& value, int depth, Attention* a) {
     if (node->op == "Mul") return take_factor(m, *node, depth, a);
     if (node->op == "Where") return take_choice(m, *node, depth, a);
     return node->op == "Reshape" && take_windows(m, *node, m.root(value), depth, a);
+}
+
+// Value as q k^T scale, by factors, with masks added. `a` stays what it is where that fails, as
+// the other operand may be such scores.
+bool take_scores(Match& m, const std::string& value, int depth, Attention* a) {
+    Attention tried = *a;
+    if (!take_made(m, value, depth, &tried)) return false;
+    *a = std::move(tried);
+    return true;
 }
 
 // The sizes of an attention: [B][H][W][S][T], the first ones as far as the rank has them; W:

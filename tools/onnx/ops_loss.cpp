@@ -27,6 +27,7 @@ bool negative_log_likelihood(Op& op, Nodes& n, const std::string& log_probabilit
     if (!ignored.empty())
         weights = n.add("Where", {ignored, n.scalar(0.f), op.has(2) ? weights : n.scalar(1.f)});
     if (!weights.empty()) loss = n.add("Mul", {loss, weights});
+    if (!ignored.empty()) loss = n.add("Where", {ignored, n.scalar(0.f), loss});  // of class 0
     const std::string reduction = op.attr_string("reduction", "mean");
     const Attributes all = {{"keepdims", attribute_of((int64_t)0)}};
     if (reduction == "none") return n.set(0, loss);

@@ -22,6 +22,13 @@ inline double shared_work(double work, int threads) {
     return threads > 1 ? std::min(work, shared) : work;
 }
 
+// OpenMP's regions within a region have one thread.
+#ifdef QUOLL_OPENMP_TEAM
+const bool kSharesPieces = false;
+#else
+const bool kSharesPieces = true;
+#endif
+
 // So many pieces at a time, each on so many threads. 1: they follow each other, each on all.
 struct SideBySide {
     int pieces, threads;
@@ -33,7 +40,8 @@ inline SideBySide side_by_side(int count, double work, int threads) {
     if (!QUOLL_THREADS) return best;
     double least = count * shared_work(work, threads);
     for (int pieces = std::min(count, threads); pieces > 1; pieces--) {
-        const int each = threads / pieces, turns = (count + pieces - 1) / pieces;
+        const int each = kSharesPieces ? threads / pieces : 1,
+                  turns = (count + pieces - 1) / pieces;
         const double time = turns * shared_work(work, each) + kRegionThread * threads;
         if (time >= least) continue;
         least = time;

@@ -140,7 +140,7 @@ int Reshape::shape(const Reshape& s, const std::vector<Shape>& in, std::vector<S
     const bool four = sizes.size() == 4;
     const int from[] = {in[0].w, in[0].h, four ? in[0].d : in[0].c, in[0].c};
     for (size_t i = 0; i < sizes.size(); i++)
-        if (sizes[i] == 0 && (s.expression_.empty() || in[0].total() > 0)) sizes[i] = from[i];
+        if (sizes[i] == 0 && (s.expression_.empty() || item_total(in[0]) > 0)) sizes[i] = from[i];
     QUOLL_RETURN_IF_ERROR(s.complete_sizes(in[0], (long long)item_total(in[0]), &sizes));
     if (s.permute && (four || in[0].dims > 3)) return s.fail("permute takes at most 3 axes");
     out[0] = shape_of(sizes, in[0]);

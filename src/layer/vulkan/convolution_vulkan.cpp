@@ -14,7 +14,6 @@ namespace {
 
 // Of windows that conv_depthwise.comp unrolls.
 const int kLargestSquare = 7;
-const uint32_t kMostRows = 65535;  // of all items, for groups along y
 // Groups for a processor where a depthwise convolution adds up its pixels.
 const uint32_t kSumGroups = 4;
 
@@ -215,7 +214,8 @@ private:
                                 push.g.x.kernel <= kLargestSquare && is_flat(push.g);
             Words special = constants;
             const uint32_t rows = (uint32_t)(push.g.y.out * in[0].shape.n);
-            const bool by_rows = square && !fused.sums && rows <= kMostRows;
+            const uint32_t groups = row_groups(words);
+            const bool by_rows = square && !fused.sums && std::max(rows, groups) <= kMostGroups;
             special.push_back(square ? push.g.x.kernel : 0);
             special.push_back(fused.sums != nullptr), special.push_back(by_rows);
             add_int8(bits, &special);
@@ -331,6 +331,11 @@ private:
         return true;
     }
 
+    // Of conv_depthwise.comp, for a row of pixels.
+    uint32_t row_groups(const Words& words) const {
+        return (words[6].bits * (uint32_t)((layer_.num_output + 3) / 4) + 63) / 64;
+    }
+
     // rows: of all items, which groups along y make; 0: groups make any pixels. sums: null, or to
     // be set.
     void record_depthwise(Recorder& r, Words words, const Words& constants,
@@ -339,8 +344,7 @@ private:
         const uint32_t all = words[9].bits, vectors = ((uint32_t)layer_.num_output + 3) / 4;
         if (rows > 0) {
             bindings.push_back(weight_);
-            r.dispatch(Shader::conv_depthwise, constants, bindings, words,
-                       (words[6].bits * vectors + 63) / 64, rows);
+            r.dispatch(Shader::conv_depthwise, constants, bindings, words, row_groups(words), rows);
             return;
         }
         if (!sums) {

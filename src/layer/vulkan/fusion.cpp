@@ -397,8 +397,10 @@ void Fusions::add_pooled(int step) {
     pooled_[product] = x;
 }
 
-bool Fusions::find_dense(int step, Dense* dense) const {
-    return step >= 0 && forms_[step]->dense(dense);
+bool Fusions::find_dense(int step, int items, Dense* dense) const {
+    if (step < 0 || !forms_[step]->dense(dense)) return false;
+    const Shape& out = region_.values[region_.steps[step].outputs[0]].shape;
+    return out.total() == (size_t)dense->outputs * items;  // one pixel, also if there is padding
 }
 
 // Forwards from the pooling, as each value has one reader only.
@@ -413,10 +415,10 @@ bool Fusions::find(int pool, SqueezeExcite* block, std::vector<int>* views) cons
     Dense first, second;
     int value = region_.steps[pool].outputs[0];
     block->first = only_reader(&value, views);
-    if (!find_dense(block->first, &first)) return false;
+    if (!find_dense(block->first, x.n, &first)) return false;
     value = region_.steps[block->first].outputs[0];
     block->second = only_reader(&value, views);
-    if (!find_dense(block->second, &second)) return false;
+    if (!find_dense(block->second, x.n, &second)) return false;
     const uint32_t channels = (uint32_t)x.c;
     if (first.inputs != channels || second.outputs != channels || second.inputs != first.outputs)
         return false;

@@ -70,7 +70,7 @@ public:
 
 private:
     bool find(int pool, SqueezeExcite* block, std::vector<int>* views) const;
-    bool find_dense(int step, Dense* dense) const;
+    bool find_dense(int step, int items, Dense* dense) const;
     int source(int value) const;
     int only_reader(int* value, std::vector<int>* views) const;
     void add(const SqueezeExcite& block, const std::vector<int>& views);

@@ -10,7 +10,6 @@ namespace {
 
 // Of windows that pool.comp unrolls.
 const int kLargestSquare = 3;
-const uint32_t kMostRows = 65535;  // of all items, for groups along y
 
 class PoolingVulkan : public VulkanLayer {
 public:
@@ -76,17 +75,17 @@ private:
         const uint32_t count = plane(out[0].shape) * (uint32_t)out[0].shape.n * vectors;
         const Pooling::Axis &x = axes[0], &y = axes[1], &z = axes[2];
         const uint32_t rows = (uint32_t)(y.out * out[0].shape.n);
+        const uint32_t groups = ((uint32_t)x.out * vectors + 63) / 64;
         const bool square = layer_.is_max() && x.kernel == y.kernel && x.kernel <= kLargestSquare &&
                             slides(x) && slides(y) && slides(z) && z.in == 1 && z.out == 1 &&
-                            z.kernel == 1 && rows <= kMostRows;
+                            z.kernel == 1 && std::max(rows, groups) <= kMostGroups;
         const Words constants = {layer_.is_max(), square ? x.kernel : 0, planar};
         const std::vector<Binding> bindings = {r.read(in[0]), r.write(out[0]), sizes};
         const Words push = {
             count, vectors, channels, in[0].pitch / 4, in[0].first / 4, pitch,    first,   x.in,
             y.in,  x.out,   y.out,    x.stride,        y.stride,        x.before, y.before};
         if (square)
-            r.dispatch(Shader::pool, constants, bindings, push,
-                       ((uint32_t)x.out * vectors + 63) / 64, rows);
+            r.dispatch(Shader::pool, constants, bindings, push, groups, rows);
         else
             r.dispatch_linear(Shader::pool, constants, bindings, push, count);
         return kOk;

@@ -39,6 +39,8 @@ inline bool is_narrowed(DType host, Storage storage) {
     return host == DType::f32 && storage != Storage::f32;
 }
 
+const uint32_t kMostGroups = 65535;  // along an axis, on any device
+
 class Recorder {
 public:
     Recorder(const GpuDevice& device, Storage storage, bool use_cooperative_matrix,

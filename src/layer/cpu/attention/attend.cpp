@@ -69,10 +69,12 @@ int block_of(const KernelSet& kernels, const Option& opt, int src) {
     return (src + blocks - 1) / blocks;
 }
 
-// Floats from one query's scores to the next one's: room for whole vectors, and steps of tiles.
+// Floats from one query's scores to the next one's: room for whole panels, and steps of tiles.
 int score_step(const KernelSet& kernels, const AttentionHead& h) {
-    const int lanes = kHasTileUnits ? (int)kSplitK : (int)kernels.gemm->step;
-    return (h.dst + lanes - 1) / lanes * lanes;
+    const int panel = kernels.gemm->lanes * kernels.gemm->vectors, rest = h.dst % panel;
+    const int panels = h.dst - rest + (rest ? (int)gemm_panel_width(*kernels.gemm, rest) : 0);
+    const int steps = (h.dst + (int)kSplitK - 1) / (int)kSplitK * (int)kSplitK;
+    return kHasTileUnits ? std::max(panels, steps) : panels;
 }
 
 // The second product of a block of queries, of what the softmax gives by values.

@@ -47,7 +47,7 @@ ivec3 span_of(Axis axis, int i) {
 vec4 square_window(int row, int column, int c) {
     const int item = row / y_h;
     const int left = column * stride_w - before_w, top = (row - item * y_h) * stride_h - before_h;
-    if (max(left, top) <= -kSquare || left >= x_w || top >= x_h) return vec4(-3.402823466e38);
+    if (min(left, top) <= -kSquare || left >= x_w || top >= x_h) return vec4(-3.402823466e38);
     int across[kSquare + 1], down[kSquare + 1];  // one more, as kSquare may be 0
     [[unroll]] for (int k = 0; k < kSquare; k++) {
         across[k] = clamp(left + k, 0, x_w - 1) * x_pitch + x_first + c;
