@@ -43,10 +43,11 @@ enum { kStepKGroups = kUnitRowBytes / 4 };
 [[maybe_unused]] bool units_pay(size_t rows, size_t k_groups) {
     const double tiles = (double)((rows + kUnitRows - 1) / kUnitRows);
     const double steps = (double)((k_groups + kStepKGroups - 1) / kStepKGroups);
-    const double step = host_costs().split1_step * split_slowness() / kUnitTiles;
-    // Sums go to memory by both; a thread sets up its tiles once a panel.
-    const double set_up = 200;
-    return tiles * steps * step + set_up < (double)std::max<size_t>(rows, 5) * k_groups;
+    const double step = host_costs().split1_step * split_slowness();
+    // A panel is two tiles wide. A thread sets up its tiles once a panel.
+    const double units = 2 * tiles * (steps * step + host_costs().int8_finish) + 200;
+    // A row by itself waits for its sums.
+    return units < std::max((double)rows, 2.5) * k_groups;
 }
 
 // Matrices of one size as panels of k-groups. Where k-groups hold four values, B's are s8, u8 ones
