@@ -181,9 +181,11 @@ class _BuiltinLayer:
 
 
 def create_layer(kind: Union[str, int]) -> Optional[_BuiltinLayer]:
-    """A built-in layer, None if there is none."""
+    """A built-in layer, by its name or type index; None if there is none."""
+    if isinstance(kind, int):
+        kind = next((name for name in _core.layer_types() if _core.layer_to_index(name) == kind), "")
     try:
-        return _BuiltinLayer(_core.create_layer(_core.layer_types()[kind] if isinstance(kind, int) else kind))
+        return _BuiltinLayer(_core.create_layer(kind))
     except _core.Error:
         return None
 

@@ -270,6 +270,9 @@ struct Inherited {
     static int create_pipeline(quoll_layer_t layer, const quoll_option_t opt) {
         if (!layer || !opt) return null_argument(__func__);
         Layer* const l = layer_of(layer);
+        // The first one has taken the weights.
+        if (kBuiltIn && static_cast<CLayer*>(layer)->stage == CLayer::kReady)
+            return bad_state(__func__, "the pipeline is there already");
         if (kBuiltIn && static_cast<CLayer*>(layer)->stage == CLayer::kHasParams) {
             const Mat none[16];
             QUOLL_RETURN_IF_ERROR(load_weights(layer, ModelBinFromMatArray(none)));

@@ -23,7 +23,8 @@ public:
 
     unsigned char* upload() { return upload_->mapped(); }
     const unsigned char* download() const { return download_->mapped(); }
-    // The words of Program::faults, which the caller sets to 0 again; null: there are none.
+    // The words of Program::faults, which the caller sets to 0 before another run; null: there are
+    // none.
     unsigned char* faults() const { return faults_ ? faults_->mapped() : nullptr; }
     VkBuffer upload_buffer() const { return upload_->handle(); }
     VkBuffer download_buffer() const { return download_->handle(); }

@@ -124,11 +124,10 @@ void VkMat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dt
                      size_t elemsize_, int elempack_, VkAllocator* from, size_t item_alignment) {
     const size_t step = (size_t)w_ * h_ * d_, item = step * c_ * elemsize_;
     const size_t item_step = n_ > 1 ? align_size(item, item_alignment) : item;
-    const bool same = dims == dims_ && w == w_ && h == h_ && d == d_ && c == c_ && n == n_ &&
-                      dtype == dtype_ && elemsize == elemsize_ && elempack == elempack_ &&
-                      nstep * elemsize == item_step / elemsize * elemsize;
-    if (data && references(&data->refcount) == 1 && allocator == from && same && offset == 0)
-        return;
+    const bool same = data && dims == dims_ && w == w_ && h == h_ && d == d_ && c == c_ &&
+                      n == n_ && dtype == dtype_ && elemsize == elemsize_ &&
+                      elempack == elempack_ && nstep * elemsize == item_step / elemsize * elemsize;
+    if (same && references(&data->refcount) == 1 && allocator == from && offset == 0) return;
     release();
     const bool sizes = w_ > 0 && h_ > 0 && d_ > 0 && c_ > 0 && n_ > 0;
     if (!from || dims_ < 1 || !sizes || elemsize_ == 0 || elempack_ < 1) return;

@@ -4,6 +4,7 @@
 #include "layer/nn/matmul.h"
 #include "layer/nn/matmulinteger.h"
 #include "layer/quantize/affine.h"
+#include "layer/tensor/padding.h"
 
 namespace quoll {
 
@@ -27,6 +28,9 @@ struct Source {
         int at = graph.producer(blob);
         while (at >= 0 && !graph.is<AffineDequantize>(at)) {
             const Layer& mover = *graph.layer(at);
+            // A 0 between values is no 0 between those with zero points.
+            const Padding* const border = graph.as<Padding>(at);
+            if (border && border->type == Padding::kConstant) return;
             if (mover.typeindex < 0 || !has_trait(mover, kMovesValues) ||
                 mover.bottoms.size() != 1 || graph.only_reader(at) < 0)
                 return;

@@ -243,10 +243,11 @@ private:
 
 // Into the Mat that the last run filled, where it fits and is nobody else's.
 static void copy_out(const Mat& blob, Mat* feat) {
-    const bool reusable =
-        feat->refcount && references(feat->refcount) == 1 && feat->allocator != blob.allocator &&
-        feat->data != blob.data && feat->dtype == blob.dtype && feat->elempack == blob.elempack &&
-        feat->cstep == blob.cstep && feat->logical_shape() == blob.logical_shape();
+    const bool reusable = feat->refcount && references(feat->refcount) == 1 &&
+                          feat->allocator != blob.allocator && feat->data != blob.data &&
+                          feat->dtype == blob.dtype && feat->elempack == blob.elempack &&
+                          feat->cstep == blob.cstep && (blob.n == 1 || feat->nstep == blob.nstep) &&
+                          feat->logical_shape() == blob.logical_shape();
     if (reusable)
         memcpy(feat->data, blob.data, blob.total() * blob.elemsize);
     else
@@ -337,8 +338,11 @@ int Extractor::Private::extract(int index, Mat& feat, int type) {
         blob = planar;
     }
     // What the user keeps must not sit in the Net's buffers; what the user may change is no weight.
-    if (!buffers->owns(blob.allocator) &&
-        !is_constant(on_host ? on_host->layers : net->d->layers, blob))
+    if (!buffers->owns(blob.allocator) && !is_constant((on_host   ? *on_host
+                                                        : unfused ? *unfused
+                                                                  : *net->d)
+                                                           .layers,
+                                                       blob))
         feat = blob;
     else
         copy_out(blob, &feat);

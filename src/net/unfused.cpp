@@ -14,6 +14,10 @@ void describe_file(const char* path, int64_t* size, int64_t* time) {
     const bool there = stat(path, &st) == 0;
     *size = there ? (int64_t)st.st_size : 0;
     *time = there ? (int64_t)st.st_mtime : 0;
+#if defined(__linux__)
+    // A second is long enough for a program to write another model of this size.
+    if (there) *time = *time * 1000000000 + (int64_t)st.st_mtim.tv_nsec;
+#endif
 }
 
 // ---------------------------------------------------------------- nets without weights

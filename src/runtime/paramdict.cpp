@@ -267,6 +267,12 @@ void ParamDict::set(int id, float value) {
     if (Param* p = d->slot(id)) p->type = kFloat, p->f = value;
 }
 void ParamDict::set(int id, const Mat& value) {
+    if (!value.empty() && value.dtype != DType::f32 && value.dtype != DType::s32) {
+        QUOLL_LOGE("[ParamDict] parameter %d: expected an array of f32 or s32, got %s", id,
+                   dtype_name(value.dtype));
+        d->remove(id);
+        return;
+    }
     Param* const p = d->slot(id);
     if (!p) return;
     p->array = value;

@@ -312,6 +312,7 @@ static void test_built_in_layers(void) {
     CHECK(layer->load_param(layer, pd) == 0);
     CHECK(layer->load_model(layer, none) == 0);
     CHECK(layer->create_pipeline(layer, opt) == 0);
+    CHECK(layer->create_pipeline(layer, opt) == QUOLL_BAD_STATE);
     CHECK(layer->forward_n(layer, in, 2, out, 1, opt) == 0);
     CHECK(values(out[0])[1] == 6.f);
     CHECK(layer->destroy_pipeline(layer, opt) == 0);

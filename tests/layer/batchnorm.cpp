@@ -34,4 +34,35 @@ TEST(BatchNorm, refuses_other_channel_counts) {
     EXPECT_EQ(nullptr, make_layer("BatchNorm", "", {}));
 }
 
+// An application may pack its blobs by any number of channels, all of them, too.
+TEST(BatchNorm, any_elempack) {
+    for (const int channels : {3, 6, 5000}) {
+        const Shape shape(channels == 5000 ? 5 : 700, 3, channels);
+        Mat x(shape, 1);
+        std::vector<Mat> weights(4);
+        for (int i = 0; i < 4; i++) {
+            weights[i].create(channels);
+            for (int q = 0; q < channels; q++) weights[i][q] = 1.f + (float)((q + i) % 7);
+        }
+        for (int q = 0; q < channels; q++) x.channel(q).fill((float)(q % 11));
+        Mat stored;
+        cast_float32_to_bfloat16(x, stored);
+        const LayerPtr layer =
+            make_layer("BatchNorm", "0=" + std::to_string(channels), weights, 1, 1, false);
+        ASSERT_NE(nullptr, layer);
+        for (const Mat& in : {x, stored})
+            for (const int pack : {3, channels}) {
+                if (channels % pack != 0) continue;
+                Mat blocks;
+                convert_packing(in, blocks, pack);
+                const std::vector<Mat> want = run_layer(*layer, {in});
+                const std::vector<Mat> got = run_layer(*layer, {blocks});
+                ASSERT_EQ(1u, want.size());
+                ASSERT_EQ(1u, got.size());
+                EXPECT_EQ(pack, got[0].elempack);
+                EXPECT_TRUE(nearly_equal(got[0], want[0], Tolerance())) << channels << " " << pack;
+            }
+    }
+}
+
 }  // namespace quoll

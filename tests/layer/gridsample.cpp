@@ -72,6 +72,14 @@ TEST(GridSample, bicubic_reflection_of_tiny_images) {
                   mat_of(Shape(1, 1, 1), {10 * 54 / 64.f + 20 * 10 / 64.f}));
 }
 
+// Coordinates beyond 2^24 are whole: such a point is the pixel it lies on. Here 50331656, which
+// mirrored at 0 and 3 is 2.
+TEST(GridSample, bicubic_reflection_of_far_points) {
+    const Mat x = mat_of(Shape(4, 1, 1), {10, 20, 40, 80});
+    expect_values("GridSample", "0=3 1=3 2=1 4=1", {}, {x, mat_of(Shape(2, 1, 1), {33554436, 0})},
+                  mat_of(Shape(1, 1, 1), {40}));
+}
+
 TEST(GridSample, survives_points_that_are_no_numbers) {
     for (const char* params :
          {"0=1", "0=2", "0=3", "0=2 1=2", "0=2 1=3", "0=3 1=3 2=1", "0=1 1=3 4=1", "0=2 4=1"}) {

@@ -37,6 +37,23 @@ TEST(GroupNorm, one_value_a_group) {
                   mat_of(Shape(1, 1, 3), {4, 0, -6}));
 }
 
+// All channels in an element, however many they are.
+TEST(GroupNorm, channels_last) {
+    const int channels = 5000;
+    Mat x(Shape(3, 2, channels), 1), blocks;
+    for (int q = 0; q < channels; q++) x.channel(q).fill((float)(q % 11));
+    const LayerPtr layer = make_layer("GroupNorm", "0=2 1=5000 3=0", {}, 1, 1, false);
+    ASSERT_NE(nullptr, layer);
+    for (int stored = 0; stored < 2; stored++) {
+        if (stored) cast_float32_to_bfloat16(Mat(x), x);
+        convert_packing(x, blocks, channels);
+        const std::vector<Mat> want = run_layer(*layer, {x}), got = run_layer(*layer, {blocks});
+        ASSERT_EQ(1u, want.size());
+        ASSERT_EQ(1u, got.size());
+        EXPECT_TRUE(nearly_equal(got[0], want[0], Tolerance()));
+    }
+}
+
 TEST(GroupNorm, refuses_groups_that_do_not_fit) {
     EXPECT_EQ(nullptr, make_layer("GroupNorm", "0=2 1=5 3=0", {}));
     const LayerPtr layer = make_layer("GroupNorm", "0=2 1=4 3=0", {});

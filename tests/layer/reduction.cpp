@@ -61,6 +61,26 @@ TEST(Reduction, axes_by_hand) {
                   mat_of(Shape(1), {12}));
 }
 
+// An application may pack its blobs by any number of channels.
+TEST(Reduction, any_elempack) {
+    Mat x(Shape(61, 43, 6), 1);
+    for (int q = 0; q < 6; q++)
+        for (int i = 0; i < 61 * 43; i++) ((float*)x.channel(q))[i] = (float)((i * 7 + q) % 31);
+    for (const char* params : {"0=0 1=0 -23303=1,0 4=1 5=1", "0=4 1=0 -23303=2,0,1 5=1"}) {
+        const LayerPtr layer = make_layer("Reduction", params, {}, 1, 1, false);
+        ASSERT_NE(nullptr, layer);
+        const std::vector<Mat> want = run_layer(*layer, {x});
+        ASSERT_EQ(1u, want.size());
+        for (const int pack : {3, 6}) {
+            Mat blocks;
+            convert_packing(x, blocks, pack);
+            const std::vector<Mat> got = run_layer(*layer, {blocks});
+            ASSERT_EQ(1u, got.size());
+            EXPECT_TRUE(nearly_equal(got[0], want[0], Tolerance())) << params << ", " << pack;
+        }
+    }
+}
+
 TEST(Reduction, large_exponents_do_not_overflow) {
     expect_values("Reduction", "0=10", {}, {mat_of(Shape(2), {1000, 1000})},
                   mat_of(Shape(1), {1000.6931f}));

@@ -1,4 +1,6 @@
 """Nodes with unusual attributes and inputs, each alone, beside ONNX Runtime."""
+import subprocess
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ onnx = pytest.importorskip('onnx')
 ort = pytest.importorskip('onnxruntime')
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
-from onnx_run import Failure, convert, run  # noqa: E402
+from onnx_run import BIN, Failure, convert, run  # noqa: E402
 
 ort.set_default_logger_severity(4)
 ML = 'ai.onnx.ml'
@@ -51,6 +53,18 @@ def dynamic_quantize(output):
 
 
 CASES = [
+    # Borders wider than the axis go round it several times.
+    *[case(f'Pad-wrap-{pads}', node('Pad', ['x', 'p'], mode='wrap'), {'x': X}, {'p': np.int64(pads)})
+      for pads in ([0, 6, 0, 5], [7, 0, 4, 1], [3, 4, 3, 4])],
+    *[case(f'Pad-reflect-{pads}', node('Pad', ['x', 'p'], mode='reflect'), {'x': X.reshape(3, 2, 2, 1)}, {'p': np.int64(pads)})
+      for pads in ([2, 0, 0, 0, 1, 0, 0, 0], [0, 1, 0, 0, 0, 1, 0, 0], [2, 1, 1, 0, 2, 0, 1, 0])],
+    # Integers of 16 bits wrap, which shows in what is computed of them.
+    *[case(f'{op}-{t.__name__}', [node(op, ['x', 'k'], 'z', **more), node('Cast', ['z'], to=TensorProto.FLOAT)],
+           {'x': np.array([1, 300, 60000], np.uint16).astype(t)}, {'k': np.array([9], t)})
+      for op, more, types in (('Add', {}, (np.int16, np.uint16)), ('Sub', {}, (np.int16, np.uint16)), ('Mul', {}, (np.int16, np.uint16)),
+                              ('BitShift', {'direction': 'LEFT'}, (np.uint16,))) for t in types],
+    *[case(f'BitwiseNot-{t.__name__}', [node('BitwiseNot', ['x'], 'z'), node('Cast', ['z'], to=TensorProto.FLOAT)],
+           {'x': np.array([1, 300, 30000], t)}) for t in (np.int16, np.uint16)],
     # Numbers with a fraction are cast to the integers that categories are.
     case('OneHotEncoder-floats', node('OneHotEncoder', ['x'], domain=ML, cats_int64s=[1, 2, 5]), {'x': X}),
     case('OneHotEncoder-doubles', node('OneHotEncoder', ['x'], domain=ML, cats_int64s=[-1, 2, 5]), {'x': np.float64(X) - 1.75}),
@@ -122,6 +136,9 @@ CASES = [
     *[case(f'{op}-noop-{kind.__name__}', node(op, ['x', 'a'], noop_with_empty_axes=1), {'x': kind([1, 5, 3])}, {'a': np.int64([])})
       for op, kind in (('ReduceL2', np.float32), ('ReduceSumSquare', np.float32), ('ReduceLogSum', np.float32), ('ReduceLogSumExp', np.float32),
                        ('ReduceL1', np.int32), ('ReduceSumSquare', np.int64))],
+    # The scale of the first axis is the one of all.
+    case('Resize-not-smaller', node('Resize', ['x', '', '', 's'], mode='linear', keep_aspect_ratio_policy='not_smaller', axes=[0, 2, 3]),
+         {'x': np.stack([IMAGE, IMAGE + 1])}, {'s': np.int64([2, 2, 3])}),
     # Where a label is ignored the loss is 0, whatever class 0 has there.
     *[case(f'{op}-ignored-{how}', node(op, ['x', 't'], ignore_index=255, reduction=how),
            {'x': np.float32([[-np.inf, .5, -1], [-np.inf, .2, .3], [-np.inf, 1, 2]]), 't': np.int64([1, 255, 2])})
@@ -138,11 +155,41 @@ def test_corner(nodes, inputs, constants, tmp_path):
     np.testing.assert_allclose(have, want.reshape(have.shape), 1e-5, 1e-6)
 
 
+@pytest.mark.parametrize('batch', ['n', 3])
+def test_reflection_wider_than_the_axis(batch, tmp_path):
+    model = model_of([node('Pad', ['x', 'p'], mode='reflect')], {'x': X.reshape(3, 2, 2)}, {'p': np.int64([4, 0, 0, 0, 0, 0])})
+    model.graph.input[0].type.tensor_type.shape.dim[0].CopyFrom(onnx.TensorShapeProto.Dimension(
+        **({'dim_param': batch} if isinstance(batch, str) else {'dim_value': batch})))
+    with pytest.raises(Failure, match='cannot be reflected'):
+        ours(model, {'x': X.reshape(3, 2, 2)}, tmp_path)
+
+
+def test_indices_of_no_axes_write_all(tmp_path):
+    model = model_of([node('ScatterND', ['x', 'i', 'u'])], {'x': X, 'u': X[None]}, {'i': np.zeros((1, 0), np.int64)})
+    with pytest.raises(Failure, match='indices of 0'):
+        ours(model, {'x': X, 'u': X[None]}, tmp_path)
+
+
+def test_old_clip_with_bounds_exchanged(tmp_path):
+    """As Clip since opset 12: ONNX Runtime takes only bounds in order here."""
+    model = model_of([node('Clip', ['x'], min=5., max=1.)], {'x': X}, {})
+    model.opset_import[0].version = 6
+    np.testing.assert_array_equal(ours(model, {'x': X}, tmp_path), np.ones_like(X))
+
+
 def test_normalization_over_one_value(tmp_path):
     """By the definition 0. ONNX Runtime takes the variance as a difference of squares, whose rounding can be below 0: NaN then."""
     x = np.float32([[[[0.7]], [[-3.1]], [[0]]]])
     model = model_of([node('MeanVarianceNormalization', ['x'])], {'x': x}, {})
     np.testing.assert_array_equal(ours(model, {'x': x}, tmp_path), np.zeros_like(x))
+
+
+def test_large_integers_in_what_is_folded(tmp_path):
+    """They are limited to 32 bits, which is said."""
+    nodes = [node('Less', ['a', 'b'], 'less'), node('Cast', ['less'], 'number', to=TensorProto.FLOAT), node('Add', ['x', 'number'])]
+    onnx.save(model_of(nodes, {'x': X}, {'a': np.int64([10 ** 10]), 'b': np.int64([10 ** 11])}), tmp_path / 'm.onnx')
+    done = subprocess.run([BIN / 'onnx2engine', *(tmp_path / n for n in ('m.onnx', 'm.param', 'm.bin'))], capture_output=True, text=True)
+    assert done.returncode == 0 and 'beyond 32 bits' in done.stdout + done.stderr
 
 
 def test_output_called_like_an_input(tmp_path):

@@ -28,6 +28,8 @@ WINDOWS = ('qs = Mul(q, r) t = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(qs, 
 NESTED = ('t = Transpose<perm = [0, 1, 2, 4, 3]>(k) p = MatMul(q, t) c = Mul(p, r) a = Add(c, mask)'
           ' s = Softmax<axis = -1>(a) y = MatMul(s, v)')
 CAUSAL = np.where(np.tril(np.ones((7, 7))), 0, -np.inf).astype(np.float32)
+# One query sees nothing.
+ALL_BUT_ONE = np.where(np.arange(7)[:, None] == 2, -3.4028235e38, 0).astype(np.float32) * np.ones((1, 7), np.float32)
 ROTARY = ('lo = Slice(x, n0, n4, last) hi = Slice(x, n4, end, last) n = Neg(hi) t = Concat<axis = -1>(n, lo)'
           ' a = Mul(x, c) b = Mul(t, s) y = Add(a, b)')
 HALVES = ('lo, hi = Split<axis = -1>(x) n = Neg(hi) t = Concat<axis = 3>(n, lo) a = Mul(c, x) b = Mul(s, t)'
@@ -151,6 +153,10 @@ CASES = {
               ' s = Softmax<axis = -1>(a) y = MatMul(s, v)',
               'float zero = {0.0}, float low = {-3.4028235e38}', HEADS + ', float[7,7] mask'),
         ['SDPA'], ['MatMul', 'Softmax'], [('-3.4028235e38', '-3.0')], 'a'),
+    'a choice behind a mask': Case(
+        graph('t = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(q, t) c = Add(p, mask) z = Greater(seen, zero) a = Where(z, c, low)'
+              ' s = Softmax<axis = -1>(a) y = MatMul(s, v)', 'float zero = {0.0}, float low = {-3.4028235e38}'),
+        ['SDPA'], ['MatMul', 'Softmax'], [], '', {'mask': ALL_BUT_ONE, 'seen': np.tril(np.ones((7, 7), np.float32))}),
     'projections with their transposes': Case(
         graph(SPLIT, SHAPES, ROWS, 'float[2,7,24]'), ['SDPA'], GONE,
         [], 'p', {w: (24, 24) for w in ('wq', 'wk', 'wv')}),

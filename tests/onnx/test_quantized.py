@@ -194,6 +194,22 @@ def test_borders(mode, tmp_path):
     assert count(net, 'AffineDequantize') == 1
 
 
+def test_product_of_a_border_of_zeros(tmp_path):
+    """0 is the zero point, not the int8 value 0."""
+    rng = np.random.default_rng(13)
+    constants = {'s': np.float32(0.05), 'z': np.uint8(60), 't': np.float32(0.3), 'v': np.uint8(100),
+                 'pads': np.array([0, 0, 0, 0, 0, 0, 1, 2], np.int64)}
+    nodes = [helper.make_node('QuantizeLinear', ['x', 's', 'z'], ['a']), helper.make_node('DequantizeLinear', ['a', 's', 'z'], ['b']),
+             helper.make_node('Pad', ['b', 'pads'], ['c']),
+             helper.make_node('QuantizeLinear', ['w', 's', 'z'], ['d']), helper.make_node('DequantizeLinear', ['d', 's', 'z'], ['e']),
+             helper.make_node('MatMul', ['c', 'e'], ['f']),
+             helper.make_node('QuantizeLinear', ['f', 't', 'v'], ['g']), helper.make_node('DequantizeLinear', ['g', 't', 'v'], ['y'])]
+    inputs = {'x': rng.standard_normal((1, 2, 5, 6)).astype(np.float32), 'w': rng.standard_normal((1, 2, 8, 3)).astype(np.float32)}
+    model = save(nodes, [float_info(name, array.shape) for name, array in inputs.items()], [float_info('y', [1, 2, 6, 3])],
+                 constants, tmp_path / 'm.onnx')
+    compare(model, inputs, tmp_path)
+
+
 def functions_net(path, rng):
     """Convolutions with activations in their steps, as exporters write them, between them."""
     def w(*shape):
@@ -244,6 +260,19 @@ def test_deconvolutions_of_windows_side_by_side(stride, kind, tmp_path):
     assert (int8_layers(net, 'Convolution'), count(net, 'PixelShuffle'), count(net, 'Deconvolution')) == ((3, 1, 0) if stride > 1 else (2, 0, 1))
 
 
+def test_product_between_reshapes(tmp_path):
+    """PyTorch's addmm of rank 3."""
+    rng = np.random.default_rng(15)
+    constants = {'s': np.float32(0.05), 'z': np.uint8(120), 'r': np.float32(0.01), 'q': rng.integers(-127, 128, (6, 4)).astype(np.int8),
+                 'm': np.array([6, 6]), 'l': np.array([2, 3, 4])}
+    nodes = [helper.make_node('QuantizeLinear', ['x', 's', 'z'], ['a']), helper.make_node('DequantizeLinear', ['a', 's', 'z'], ['b']),
+             helper.make_node('DequantizeLinear', ['q', 'r'], ['w']), helper.make_node('Reshape', ['b', 'm'], ['c']),
+             helper.make_node('Gemm', ['c', 'w'], ['d']), helper.make_node('Reshape', ['d', 'l'], ['y'])]
+    model = save(nodes, [float_info('x', [2, 3, 6])], [float_info('y', [2, 3, 4])], constants, tmp_path / 'm.onnx')
+    net = compare(model, {'x': rng.standard_normal((2, 3, 6)).astype(np.float32)}, tmp_path)
+    assert int8_layers(net, 'InnerProduct') == 1
+
+
 def test_report_counts(tmp_path):
     rng = np.random.default_rng(4)
     model = small_net(tmp_path / 'small.onnx', rng)
@@ -264,6 +293,20 @@ def test_matmul_of_rows(kind, tmp_path):
     inputs = {'x': rng.standard_normal((2, 7, 24)).astype(np.float32)}
     net = compare(quantise(model, tmp_path, kind, [inputs]), inputs, tmp_path)
     assert int8_layers(net, 'InnerProduct') == 1
+
+
+def test_limits_that_cross(tmp_path):
+    """A Clip whose lower limit is above the upper one gives the upper one."""
+    rng = np.random.default_rng(14)
+    constants = {'s': np.float32(0.05), 'z': np.uint8(120), 't': np.float32(0.3), 'v': np.uint8(0), 'r': np.float32(0.01),
+                 'q': rng.integers(-50, 50, (8, 4, 3, 3)).astype(np.int8), 'low': np.float32(6), 'high': np.float32(1)}
+    nodes = [helper.make_node('QuantizeLinear', ['x', 's', 'z'], ['a']), helper.make_node('DequantizeLinear', ['a', 's', 'z'], ['b']),
+             helper.make_node('DequantizeLinear', ['q', 'r'], ['w']), helper.make_node('Conv', ['b', 'w'], ['c']),
+             helper.make_node('Clip', ['c', 'low', 'high'], ['d']),
+             helper.make_node('QuantizeLinear', ['d', 't', 'v'], ['e']), helper.make_node('DequantizeLinear', ['e', 't', 'v'], ['y'])]
+    model = save(nodes, [float_info('x', [1, 4, 7, 7])], [float_info('y', [1, 8, 5, 5])], constants, tmp_path / 'm.onnx')
+    net = compare(model, {'x': rng.standard_normal((1, 4, 7, 7)).astype(np.float32)}, tmp_path)
+    assert int8_layers(net, 'Convolution') == 1
 
 
 def test_values_that_other_nodes_read(tmp_path):
@@ -365,6 +408,22 @@ def test_transformers_quantised_at_run_time(name, zoo, tmp_path):  # noqa: F811
     got = run(net, inputs, list(want), tmp_path)
     for key, array in want.items():
         assert np.abs(got[key] - array).max() <= 0.03 * np.ptp(array), key
+
+
+def test_qlinear_product_with_scales_of_rows(tmp_path):
+    """Those of what it makes are the rows' as well; square, so that columns would fit, too."""
+    rng = np.random.default_rng(16)
+    a, b = rng.integers(0, 256, (4, 5)).astype(np.uint8), rng.integers(-100, 100, (5, 4)).astype(np.int8)
+    constants = {'s': np.float32([.1, .2, .3, .4]), 'z': np.uint8([1, 100, 200, 7]), 'b': b, 't': np.float32([.01, .02, .03, .04]),
+                 'v': np.int8([1, -2, 3, 4]), 'r': np.float32([1, 4, 16, 2]), 'o': np.uint8([128, 100, 120, 90])}
+    model = save([helper.make_node('QLinearMatMul', ['a', 's', 'z', 'b', 't', 'v', 'r', 'o'], ['y'])],
+                 [helper.make_tensor_value_info('a', TensorProto.UINT8, [4, 5])],
+                 [helper.make_tensor_value_info('y', TensorProto.UINT8, [4, 4])], constants, tmp_path / 'm.onnx')
+    c = {name: array.astype(np.float32) for name, array in constants.items()}
+    product = ((a - c['z'][:, None]) * c['s'][:, None]) @ ((c['b'] - c['v']) * c['t'])
+    want = np.clip(np.rint(product / c['r'][:, None]) + c['o'][:, None], 0, 255)
+    got = run(convert(model, tmp_path), {'a': a}, ['y'], tmp_path)['y']
+    assert np.abs(got - want).max() <= 1
 
 
 @pytest.mark.parametrize('weights', [np.int8, np.uint8])

@@ -76,6 +76,29 @@ def test_pads_that_are_an_input(tmp_path):
     np.testing.assert_array_equal(have, np.pad(x[1:, :-1], ((0, 0), (2, 0)), constant_values=7))
 
 
+@pytest.mark.parametrize('start', [-5, -1, 2])
+def test_last_rows(start, tmp_path):
+    """Of an axis that has fewer rows than are asked for, all are taken."""
+    text = '''g (float[n,4] x) => (float[r] y, int64[2] s) {
+        last = Slice(x, start, end, zero)
+        s = Shape(last)
+        rows = Slice(s, zero, one, zero)
+        y = Expand(number, rows)
+    }'''
+    check(text, [{'x': rand(n, 4)} for n in (3, 5, 8)], tmp_path, start=np.int64([start]), end=np.int64([2 ** 62]),
+          zero=np.int64([0]), one=np.int64([1]), number=np.float32([1]))
+def test_a_difference_that_is_negative(tmp_path):
+    text = '''g (float[n,4] x) => (int64[1] y) {
+        s = Shape(x)
+        n = Slice(s, zero, one, zero)
+        less = Sub(n, four)
+        same = Equal(less, minus)
+        y = Where(same, four, n)
+    }'''
+    check(text, [{'x': rand(n, 4)} for n in (3, 5)], tmp_path, zero=np.int64([0]), one=np.int64([1]), four=np.int64([4]),
+          minus=np.int64([-1]))
+
+
 # Swin's windows of 4 x 4: reshapes to rank 6 whose sizes the graph computes.
 WINDOWS = '''g (float[n,3,h,w] x) => (float[n,3,h,w] y) {
     s = Shape(x)

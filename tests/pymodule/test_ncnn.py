@@ -92,6 +92,14 @@ def test_a_layer_by_itself_changes_a_mat(ncnn):
     np.testing.assert_allclose(view, [1 / 8, 2 / 8, 5 / 8], rtol=1e-5)
 
 
+def test_layers_by_type_index():
+    import quoll.ncnn as ncnn
+    for kind in ('AbsVal', 'LSTM', 'ShapeOf'):
+        assert ncnn.create_layer(ncnn.layer_to_index(kind)).type == kind
+    for index in (-1, 199, 1 << 20):
+        assert ncnn.create_layer(index) is None
+
+
 @BOTH
 def test_functions_on_mats(ncnn):
     array = np.arange(60, dtype=np.float32).reshape(3, 4, 5)

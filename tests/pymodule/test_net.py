@@ -262,7 +262,7 @@ print("all")'''
 def test_builtin_layers_in_another_order(kind):
     """A layer that has not loaded, or could not, is an error to run, not a crash; forward prepares one that has."""
     x = np.ones((2, 3, 4), np.float32)
-    for calls in ('p', 'f', 'm', 'd', 'lf', 'lmf', 'lp', 'lmpdf', 'lpf', 'lplpf'):
+    for calls in ('p', 'f', 'm', 'd', 'lf', 'lmf', 'lp', 'lpp', 'lmpp', 'lmpdf', 'lpf', 'lplpf'):
         layer = quoll.create_layer(kind)
         run = {'l': lambda: layer.load_param(quoll.ParamDict()), 'm': lambda: layer.load_model([np.zeros(4, np.float32)] * 3),
                'p': layer.create_pipeline, 'd': layer.destroy_pipeline, 'f': lambda: layer.forward([x])}

@@ -274,6 +274,12 @@ def refuse(folder, prototxt=None, caffemodel=None):
     return converted.done.stderr
 
 
+def test_statistics_of_a_batch_of_two(tmp_path):
+    message = refuse(tmp_path, """input: "data" input_dim: [2, 3, 6, 6] layer { name: "bn" type: "BatchNorm" bottom: "data"
+    top: "bn" batch_norm_param { use_global_stats: false } }""")
+    assert 'BatchNorm bn: ' in message and 'a batch of 1' in message
+
+
 def test_unsupported_layers_are_all_named(tmp_path):
     net = small_net()
     text = net.prototxt() + ''.join(f'layer {{ name: "odd{i}" type: "{kind}" bottom: "fc" top: "odd{i}" }}\n'
@@ -282,6 +288,13 @@ def test_unsupported_layers_are_all_named(tmp_path):
     for i, kind in enumerate(('Strange', 'Python', 'Warp')):
         assert f'error: {kind} odd{i}: ' in message
     assert '3 of 7 layers' in last_line(message)
+
+
+def test_mask_of_a_window_behind_the_input(tmp_path):
+    """Caffe makes 3 x 3 of this, the last of them of no values."""
+    message = refuse(tmp_path, """input: "data" input_dim: [1, 1, 5, 5] layer { name: "pool" type: "Pooling" bottom: "data"
+    top: "pool" top: "mask" pooling_param { pool: MAX kernel_size: 1 stride: 3 } }""")
+    assert 'Pooling pool: its last window' in message
 
 
 @pytest.mark.parametrize('text,message', [
@@ -316,6 +329,15 @@ def test_bad_window(kind, param, message, tmp_path):
     layer {{ name: "conv" type: "{kind}" bottom: "data" top: "conv" convolution_param {{ {param} }} }}'''
     answer = refuse(tmp_path, text)
     assert f'{kind} conv: ' in answer and message in answer
+
+
+def test_reshape_to_the_batch_alone(tmp_path):
+    """There is no size behind the batch's to be looked at."""
+    text = """input: "data" input_shape { dim: 1 dim: 1 }
+    layer { name: "r" type: "Reshape" bottom: "data" top: "r" reshape_param { shape { dim: 1 } } }"""
+    converted = Converted(text, small_net().caffemodel(), tmp_path)
+    assert converted.done.returncode == 0, converted.done.stderr
+    assert '0=-1' in last_line(converted.param.read_text())
 
 
 @pytest.mark.parametrize('kind,param', [

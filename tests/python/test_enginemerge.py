@@ -56,6 +56,13 @@ def test_one_model_many_times(nets):
     assert (nets / 'o.bin').read_bytes() == WEIGHTS['a'] * 3
 
 
+def test_names_that_end_as_new_ones_do(nets):
+    """The third model's x cannot be a/x or a/x_, nor what x_ becomes then."""
+    (nets / 'a.param').write_text(NETS['a'].replace('out', 'x_'))
+    merge(nets, 'aaa')
+    assert len(set(Graph(nets / 'o.param').blobs)) == 9
+
+
 def test_a_prefixed_name_that_is_there_already(nets):
     (nets / 'b.param').write_text(NETS['b'].replace('y', 'b/in'))
     merge(nets, 'ab')

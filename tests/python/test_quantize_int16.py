@@ -38,6 +38,23 @@ def test_answers_are_those_of_integers(bits, tmp_path):
         np.testing.assert_allclose(got, q @ rounded / scale / scales + bias, rtol=1e-5, atol=2.0 / scale)
 
 
+def test_a_layer_of_16_bits_says_nothing_of_8(tmp_path):
+    """Of two layers that read one blob the first has 16 bits already: the other measures its range."""
+    rng = np.random.default_rng(5)
+    weights = rng.normal(size=(2, 8 * 4)).astype(np.float32)
+    (tmp_path / 'm.param').write_text('7767517\n4 5\nInput data 0 1 data 0=8 1=8 2=4\nSplit s 1 2 data a b\n'
+                                      'Convolution one 1 1 a x 0=8 1=1 6=32\nConvolution two 1 1 b y 0=8 1=1 6=32\n')
+    np.concatenate([[0], weights[0], [0], weights[1]]).astype(np.float32).tofile(tmp_path / 'm.bin')
+    x = rng.normal(size=(20, 4, 8, 8)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    data = '--data', tmp_path / 'x.npy', '--method', 'minmax'
+    quantize((tmp_path / 'm.param', tmp_path / 'm.bin'), tmp_path / 'p', *data, '--kind', 'float', '--layer', 'one=a16w8')
+    quantize((tmp_path / 'p.param', tmp_path / 'p.bin'), tmp_path / 'q', *data, '--kind', 'int8')
+    got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x[0]}, ['y'])['y']
+    exact = np.einsum('oc,chw->ohw', weights[1].reshape(8, 4), x[0])
+    assert np.sqrt(((got - exact) ** 2).mean()) < 0.05 * exact.std()
+
+
 def test_on_digits(digits, tmp_path):
     folder, images, _ = digits
     answers = {}

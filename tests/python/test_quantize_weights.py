@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from engine import run_engine
-from quantizing import DIGITS, digits, digits_model, quantize
+from quantizing import DIGITS, digits, digits_model, one_layer, quantize
 
 pytestmark = pytest.mark.skipif('ENGINERUN_PREFIX' in os.environ, reason='the same on every machine')
 
@@ -20,6 +20,14 @@ def test_kinds_without_data(kind, least, digits, tmp_path):
     sqnr = 10 * np.log10((before ** 2).sum() / ((before - after.reshape(before.shape)) ** 2).sum())
     assert least < sqnr < 120
     assert os.path.getsize(f'{out}.bin') < os.path.getsize(DIGITS / 'digits.bin')
+
+
+def test_values_beyond_f16(tmp_path):
+    """They stay in float, and are said to."""
+    model = one_layer(tmp_path, np.array([[1e5, 2, 3, 4]], np.float32))
+    done = quantize(model, tmp_path / 'q', '--kind', 'fp16')
+    assert 'float      1 layers' in done.stdout and 'fp16 ' not in done.stdout
+    assert '[InnerProduct fc] stays in float' in done.stderr
 
 
 def product(folder, op, weight, bias):

@@ -97,6 +97,10 @@ TEST(Fusion, products_of_int8_values) {
     expect_fused(begin + turned + "MatMul m 2 1 b c e\n" + end, Weights(), Shape(17, 5, 8), 5);
     const std::string moved = "AffineDequantize d2 1 1 a2 a3 0=0.02 1=3\nPermute t 1 1 a3 c 0=1\n";
     expect_fused(begin + moved + "MatMul m 2 1 b c e\n" + end, Weights(), Shape(17, 5, 8), 5);
+    // A border of 0 is not one of zero points.
+    expect_fused(begin + moved + "Padding p 1 1 c d 2=1 3=1\nPadding p2 1 1 b b2 0=1 1=1\n" +
+                     "MatMul m 2 1 b2 d e\n" + end,
+                 Weights(), Shape(17, 5, 8), 10);
     // What else reads f32 leaves all as it is.
     const std::string read =
         "Split s2 1 2 e e1 e2\nAffineQuantize q2 1 1 e1 f 0=0.03\n"
@@ -835,6 +839,36 @@ TEST(Fusion, blobs_between) {
     EXPECT_LT(ex.extract("a", m), 0);
     set_log_sink(nullptr, nullptr);
     ASSERT_EQ(messages.size(), 2u);
+}
+
+// What the application does to a constant that it has extracted changes no later run.
+TEST(Fusion, constants_beside_blobs_between) {
+    const std::string path = testing::TempDir() + "constants_beside_blobs_between.bin";
+    const float weights[] = {1.f, 2.f, 3.f, 4.f, 0.f, 2.f};  // 0: the tag
+    FILE* const file = fopen(path.c_str(), "wb");
+    ASSERT_TRUE(file);
+    ASSERT_EQ(fwrite(weights, 4, 6, file), 6u);
+    fclose(file);
+    Net net;
+    ASSERT_EQ(net.load_param_mem("7767517\n5 5\nInput in 0 1 in\nMemoryData m 0 1 k 0=4\n"
+                                 "Convolution conv 1 1 in a 0=1 1=1 5=0 6=1\n"
+                                 "ReLU relu 1 1 a b\nBinaryOp add 2 1 b k out 0=0\n"),
+              kOk);
+    ASSERT_EQ(net.load_model(path.c_str()), kOk);
+    Mat in(4, 1, 1);
+    in.fill(1.f);
+    for (int round = 0; round < 2; round++) {
+        Extractor ex = net.create_extractor();
+        Mat a, constant, out;
+        ASSERT_EQ(ex.input("in", in), kOk);
+        ASSERT_EQ(ex.extract("a", a), kOk);
+        ASSERT_EQ(ex.extract("k", constant), kOk);
+        ASSERT_EQ(ex.extract("out", out), kOk);
+        EXPECT_EQ(constant[0], 1.f);
+        EXPECT_EQ(out[0], 3.f);
+        constant.fill(100.f);
+    }
+    remove(path.c_str());
 }
 
 // Reads once, as a cipher does: the weights would have to be kept twice.

@@ -181,6 +181,23 @@ TEST_F(NetTest, Batch) {
     for (int b = 0; b < 3; b++) EXPECT_EQ(out.batch(b).channel(1).row(2)[4], b + 111.f);
 }
 
+// Items of a Mat that the application made lie farther apart than those of a blob.
+TEST_F(NetTest, BatchIntoAMatOfOtherSteps) {
+    Net net;
+    ASSERT_EQ(load_text(&net, "7767517\n2 2\nInput i 0 1 x\nAbsVal a 1 1 x y\n"), 0);
+    quoll::Shape shape(3);
+    shape.n = 2;
+    Mat in(shape);
+    for (int b = 0; b < 2; b++) in.batch(b).fill(-1.f - b);
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(ex.input("x", in), 0);
+    Mat out(3, (size_t)4u, 1, 2);
+    for (int b = 0; b < 2; b++) out.batch(b).fill(0.f);
+    ASSERT_NE(out.nstep, in.nstep);
+    ASSERT_EQ(ex.extract("y", out), 0);
+    for (int b = 0; b < 2; b++) EXPECT_EQ(((const Mat&)out).batch(b)[2], 1.f + b);
+}
+
 // Threads share the items; each is what the reference layers make of it alone.
 TEST_F(NetTest, BatchOfThreads) {
     const char* const text =

@@ -224,6 +224,17 @@ TEST(ParamDict, SetTakesIntsInAMat) {
     EXPECT_EQ(pd.type(9), quoll::ParamDict::kFloatArray);
 }
 
+// Who reads it would read behind its end.
+TEST(ParamDict, SetRefusesArraysOfOtherTypes) {
+    quoll::ParamDict pd;
+    pd.set(9, 1);
+    pd.set(9, quoll::Mat(5, (size_t)1u));
+    EXPECT_EQ(pd.type(9), quoll::ParamDict::kNone);
+    EXPECT_TRUE(pd.get_ints(9, quoll::Mat()).empty());
+    pd.set(9, quoll::Mat(5, (size_t)2u));
+    EXPECT_EQ(pd.type(9), quoll::ParamDict::kNone);
+}
+
 std::string binary(std::initializer_list<int> words) {
     return std::string((const char*)words.begin(), words.size() * 4);
 }

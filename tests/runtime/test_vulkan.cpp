@@ -560,6 +560,64 @@ TEST_F(Vulkan, squeeze_excite_between_other_layers) {
         40, {{"excite", 1}, {"pool_parts", 1}, {"pool_global", 0}, {"binary", 1}});
 }
 
+// Nor are means in another order.
+TEST_F(Vulkan, permuted_averages) {
+    const std::string before =
+        "Input in 0 1 in\n"
+        "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\n"
+        "ConvolutionDepthWise deep 1 1 a b 0=8 1=3 4=1 5=1 6=72 7=8\n";
+    const std::string permuted =
+        "Reshape matrix 1 1 p p1 0=4 1=2\n"
+        "Permute turned 1 1 p1 p2 0=1\n"
+        "Reshape row 1 1 p2 p3 0=8\n";
+    check_fused(("8 8\n" + before + "Pooling mean 1 1 b p 0=1 4=1\n" + permuted +
+                 "InnerProduct last 1 1 p3 out 0=5 1=1 2=40\n")
+                    .c_str(),
+                9, {{"innerproduct", 1}});
+    check_fused(("12 13\n" + before + "Split split 1 2 b b1 b2\nPooling mean 1 1 b1 p 0=1 4=1\n" +
+                 permuted +
+                 "InnerProduct few 1 1 p3 q 0=4 1=1 2=32 9=1\n"
+                 "InnerProduct all 1 1 q g 0=8 1=1 2=32 9=4\n"
+                 "BinaryOp times 2 1 b2 g c 0=2\n"
+                 "Convolution last 1 1 c out 0=5 1=1 5=1 6=40\n")
+                    .c_str(),
+                9, {{"excite", 0}});
+}
+
+// Nor are those that a view puts along w or h of as many values as there are channels.
+TEST_F(Vulkan, squeeze_excite_of_channels) {
+    for (const char* shape : {"0=8 1=1 2=1", "0=1 1=8 2=1", "0=1 1=1 2=8"}) {
+        const std::string text =
+            "9 10\nInput in 0 1 in\n"
+            "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\n"
+            "Split split 1 2 a a1 a2\n"
+            "Pooling mean 1 1 a1 p 0=1 4=1\n"
+            "InnerProduct few 1 1 p q 0=4 1=1 2=32 9=1\n"
+            "InnerProduct all 1 1 q r 0=8 1=1 2=32 9=4\n"
+            "Reshape view 1 1 r g " +
+            std::string(shape) +
+            "\n"
+            "BinaryOp times 2 1 a2 g b 0=2\n"
+            "Convolution last 1 1 b out 0=8 1=1 5=1 6=64\n";
+        check_fused(text.c_str(), 8, {{"excite", shape[10] == '8'}});
+    }
+}
+
+// A convolution of one channel, which a Softmax made planar, takes no factors.
+TEST_F(Vulkan, squeeze_excite_of_one_channel) {
+    check_fused(
+        "9 10\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in a0 0=1 1=3 4=1 5=1 6=27\n"
+        "Softmax softmax 1 1 a0 a 0=2 1=1\n"
+        "Split split 1 2 a a1 a2\n"
+        "Pooling mean 1 1 a1 p 0=1 4=1\n"
+        "InnerProduct few 1 1 p q 0=4 1=1 2=4 9=1\n"
+        "InnerProduct all 1 1 q g 0=1 1=1 2=4 9=4\n"
+        "BinaryOp times 2 1 a2 g b 0=2\n"
+        "Convolution last 1 1 b out 0=8 1=1 5=1 6=8\n",
+        9, {{"excite", 1}, {"binary_strided", 1}});
+}
+
 // Factors of more than a pixel are none.
 TEST_F(Vulkan, squeeze_excite_has_one_pixel) {
     const std::string text =
@@ -670,6 +728,32 @@ TEST_F(Vulkan, constants_joined_with_a_batch) {
         "Concat rows 2 1 token c d 0=0\n"
         "InnerProduct last 1 1 d out 0=10 1=1 2=160\n";
     check_batch(text, 16, [](const VulkanNet& gpu) { EXPECT_EQ(1, gpu.backend->regions); });
+}
+
+// The host adds it to each item.
+TEST_F(Vulkan, constants_added_to_a_batch) {
+    for (const char* inputs : {"a extra", "extra a"}) {
+        const std::string text =
+            "7767517\n5 5\nInput in 0 1 in\n"
+            "MemoryData extra 0 1 extra 0=5 1=5 2=8\n"
+            "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\n"
+            "Eltwise sum 2 1 " +
+            std::string(inputs) +
+            " b 0=1\n"
+            "Convolution last 1 1 b out 0=20 1=1 5=1 6=160\n";
+        check_batch(text, 5, [](const VulkanNet&) {});
+    }
+}
+
+// The host begins each item with them.
+TEST_F(Vulkan, constant_states_of_a_batch) {
+    const std::string text =
+        "7767517\n6 6\nInput in 0 1 in\n"
+        "MemoryData hidden 0 1 hidden 0=6 1=1\nMemoryData cell 0 1 cell 0=6 1=1\n"
+        "Reshape rows 1 1 in a 0=12 1=9\n"
+        "LSTM lstm 3 1 a hidden cell b 0=6 1=288\n"
+        "InnerProduct last 1 1 b out 0=10 1=1 2=60\n";
+    check_batch(text, 6, [](const VulkanNet&) {});
 }
 
 // So many weights that a dispatch makes the values between the two dense layers.

@@ -70,6 +70,9 @@ void map_batch_norm(CaffeLayer& l) {
     if (p.has_use_global_stats() && !p.use_global_stats()) {
         const Shape s = l.shape(0);
         if (s.dims != 3) return l.fail("statistics of the batch need an input of a known size");
+        if (s.n > 1)
+            return l.fail("use_global_stats: false: expected a batch of 1, got " +
+                          std::to_string(s.n));
         ModelLayer& m = l.emit("InstanceNorm");
         m.set("channels", s.c), m.set("eps", p.eps()), m.set("affine", 0);
         return;

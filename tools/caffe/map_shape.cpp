@@ -165,7 +165,9 @@ void map_reshape(CaffeLayer& l) {
     // What Caffe keeps, whatever it is, stays so where the engine says it the same way.
     const caffe::ReshapeParameter& p = l.p.reshape_param();
     for (size_t i = 0; i < sizes.size() && p.axis() == 0 && p.num_axes() == -1; i++)
-        if (sizes.size() + 1 == from.size() && p.shape().dim((int)i + 1) == 0) sizes[i] = 0;
+        if (sizes.size() + 1 == from.size() && (int)i + 1 < p.shape().dim_size() &&
+            p.shape().dim((int)i + 1) == 0)
+            sizes[i] = 0;
     set_sizes(l, l.emit("Reshape"), sizes);
 }
 

@@ -192,6 +192,11 @@ void pool_windows(CaffeLayer& l, int type, bool floor, const PoolAxis& h, const 
 
 // Maxima and their places, for an Upsample layer.
 void pool_with_mask(CaffeLayer& l, bool floor, const PoolAxis& h, const PoolAxis& w) {
+    // Without a border Caffe has windows that begin behind the blob, which have no place.
+    for (const PoolAxis& a : {h, w})
+        if (!floor && h.pad == 0 && w.pad == 0 && a.stride > a.kernel &&
+            (!a.known() || (int64_t)(a.caffe_outputs(false) - 1) * a.stride >= a.size))
+            return l.fail("its last window may begin behind the input");
     ModelLayer& m = l.emit("WindowPool");
     m.set("op_type", 0), m.set("ceil_mode", (int)!floor);
     m.set("kernel", std::vector<int>{h.kernel, w.kernel});

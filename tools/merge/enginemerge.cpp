@@ -51,6 +51,7 @@ public:
             std::string fresh = always_ || taken_->count(name) ? prefix_ + "/" + name : name;
             while (taken_->count(fresh) || (fresh != name && own.count(fresh))) fresh += "_";
             renamed_[name] = fresh;
+            own.insert(fresh);  // no other gets it
             if (fresh != name) printf("%s %s -> %s\n", what_, name.c_str(), fresh.c_str());
         }
         for (const auto& name : renamed_) taken_->insert(name.second);

@@ -276,8 +276,8 @@ bool Converter::fold(const Node& node, const OpEntry& entry) {
         values += v->constant->count();
         bytes += v->constant->count() * v->constant->value_size();
     }
-    Report unused;
-    Converter scratch(opsets_, strings, &unused);
+    Report made;
+    Converter scratch(opsets_, strings, &made);
     scratch.set_folding(false);
     scratch.set_default_batch(false);
     for (const std::string& name : node.inputs)
@@ -333,6 +333,7 @@ bool Converter::fold(const Node& node, const OpEntry& entry) {
     for (size_t i = 0; i < names.size(); i++) add_constant(names[i], results[i]);
     remember_weight(*this, node);
     report_->counts["nodes folded into constants"]++;
+    report_->notes.insert(made.notes.begin(), made.notes.end());
     return true;
 }
 

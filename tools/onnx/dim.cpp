@@ -204,6 +204,16 @@ bool Symbols::follows_from(const Dim& size, const Dim& other, int64_t* factor,
     return multiply_by(&less, y.offset) && add_to(offset, less);
 }
 
+bool Symbols::may_be_negative(const Dim& d) const {
+    if (d.known() || d.symbol <= 0) return !d.known() || d.value < 0;
+    const Entry& entry = entries_[d.symbol];
+    // What functions and sums of several sizes are made of says their name.
+    for (int part : entry.parts)
+        if (entries_[part].text.find('-') != std::string::npos) return true;
+    int64_t least = entry.factor;
+    return entry.factor < 0 || !add_to(&least, entry.offset) || least < 0;
+}
+
 std::string Symbols::text(const Dim& d) const {
     if (d.known()) return std::to_string(d.value);
     return d.symbol ? entries_[d.symbol].text : "?";

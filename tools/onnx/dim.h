@@ -47,6 +47,8 @@ public:
     Dim function(const std::string& text, const Dim& a, const Dim& b);
     Dim product(const std::vector<Dim>& dims);
     std::string text(const Dim& d) const;
+    // Whether it may be below 0 where all sizes are at least 1.
+    bool may_be_negative(const Dim& d) const;
     // size = factor * the product of the parts + offset; false if it is no such expression.
     bool parts_of(const Dim& size, int64_t* factor, std::vector<Dim>* parts, int64_t* offset) const;
     // size = factor * other + offset; false if that cannot be told.

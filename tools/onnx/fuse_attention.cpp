@@ -141,10 +141,14 @@ bool take_choice(Match& m, const Node& where, int depth, Attention* a) {
             !take_scores(m, where.inputs[i], depth + 1, a))
             continue;
         std::vector<std::string> in = where.inputs;
-        in[i] = m.add_constant(Tensor::of_float(0));
+        // Masks of the scores are chosen with them: added to the lowest number, they would be more.
+        in[i] = a->masks.empty() ? m.add_constant(Tensor::of_float(0)) : a->masks[0];
+        for (size_t k = 1; k < a->masks.size() && !in[i].empty(); k++)
+            in[i] = m.emit("Add", {in[i], a->masks[k]});
+        if (in[i].empty()) return false;
         a->ends.push_back(where.inputs[0]);
-        a->masks.push_back(m.emit("Where", in));
-        return !a->masks.back().empty();
+        a->masks.assign(1, m.emit("Where", in));
+        return !a->masks[0].empty();
     }
     return false;
 }

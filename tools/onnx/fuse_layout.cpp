@@ -123,7 +123,8 @@ bool space_to_depth(Match& m) {
     const Dim& r = c.middle[3];
     if ((!places && c.perm != Order({0, 1, 3, 5, 2, 4})) || !r.known() || r.value < 1 ||
         !same(r, c.middle[5]) || !same(c.middle[1], c.from[1]) || !all_known(c.from) ||
-        c.from[2].value % r.value != 0 || c.from[3].value % r.value != 0)
+        c.from[2].value % r.value != 0 || c.from[3].value % r.value != 0 ||
+        !c.middle[2].is(c.from[2].value / r.value) || !c.middle[4].is(c.from[3].value / r.value))
         return false;
     const std::vector<Dim> shape = {c.from[0], Dim(c.from[1].value * r.value * r.value),
                                     Dim(c.from[2].value / r.value), Dim(c.from[3].value / r.value)};
@@ -163,7 +164,8 @@ bool rows_of_product(Match& m) {
     const auto layer = std::find_if(layers.rbegin(), layers.rend(), [&](const ModelLayer& l) {
         return l.is<InnerProduct>() && l.outputs[0] == blob;
     });
-    if (open > 1 || layer == layers.rend()) return false;
+    // One of int8 does not take the floats that stand for x.
+    if (open > 1 || layer == layers.rend() || layer->params.get(8, 0) != 0) return false;
     const ParamDict params = layer->params;
     const std::vector<ModelWeight> weights = layer->weights;
     return m.replace_by(m.node("Gemm", {flat->inputs[0]}), {flat->inputs[0]}, [&](Op& op) {

@@ -68,6 +68,8 @@ std::string scalar_op(Op& op, const std::string& blob, int op_type, float b);
 // The blob's values as a type of few bits would hold them, floats as the attributes saturate and
 // round_mode of Cast and QuantizeLinear say. "" after fail().
 std::string narrow(Op& op, const std::string& blob, ElementType to);
+// The same for results of arithmetic: blobs have more bits than integers of 16 and fewer but 8.
+std::string wrapped(Op& op, const std::string& blob, ElementType type);
 
 // Converts a subgraph's nodes under names of their own; its inputs are values of the outer graph,
 // of which there may be fewer. False after op.fail().

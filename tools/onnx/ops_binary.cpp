@@ -103,7 +103,7 @@ bool arithmetic(Op& op, int type, int tensor_type) {
         if (!broadcast(op, {x, y}, &b)) return false;
         ModelLayer& layer = op.emit("TensorBinary", b.blobs);
         layer.set("op_type", tensor_type);
-        out = layer.outputs[0];
+        out = wrapped(op, layer.outputs[0], x->type);
     }
     op.set(0, x->type, b.shape, b.form, out);
     if (!x->floats()) set_binary_content(op, type, x, y);
@@ -132,7 +132,7 @@ bool pow(Op& op) {
     if (mat_type(x->type) == mat_type(y->type)) {
         ModelLayer& layer = op.emit("TensorBinary", b.blobs);
         layer.set("op_type", 6);
-        op.set(0, x->type, b.shape, b.form, layer.outputs[0]);
+        op.set(0, x->type, b.shape, b.form, wrapped(op, layer.outputs[0], x->type));
         return true;
     }
     const std::string base = op.as_f32(b.blobs[0], x->type), power = op.as_f32(b.blobs[1], y->type);
@@ -148,7 +148,7 @@ bool tensor_binary(Op& op, int type, ElementType result) {
     if (!broadcast(op, {x, y}, &b)) return false;
     ModelLayer& layer = op.emit("TensorBinary", b.blobs);
     layer.set("op_type", type);
-    op.set(0, result, b.shape, b.form, layer.outputs[0]);
+    op.set(0, result, b.shape, b.form, wrapped(op, layer.outputs[0], result));
     return true;
 }
 
@@ -157,8 +157,9 @@ bool compare(Op& op) {
     return tensor_binary(op, kType, ElementType::kBool);
 }
 
-// Exporters ask of sizes whether they are -1: a size is not.
+// Exporters ask of sizes whether they are -1: a size is not, but a difference may be.
 bool equal(Op& op) {
+    const auto is_size = [&](const Dim& d) { return !op.c.symbols.may_be_negative(d); };
     // Two strings that the model does not name have the same number.
     if (op.in(0)->type == ElementType::kString && !op.in(0)->is_constant() &&
         !op.in(1)->is_constant())
@@ -171,7 +172,8 @@ bool equal(Op& op) {
         const Dim a = x->content[i], b = y->content[i];
         if (same(a, b))
             content.push_back(Dim(1));
-        else if ((a.known() && (b.known() || a.value < 0)) || (b.known() && b.value < 0))
+        else if ((a.known() && b.known()) || (a.known() && a.value < 0 && is_size(b)) ||
+                 (b.known() && b.value < 0 && is_size(a)))
             content.push_back(Dim(0));
         else
             content.push_back(Dim());

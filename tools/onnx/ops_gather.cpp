@@ -238,8 +238,8 @@ bool scatter_nd(Op& op) {
     const int q = indices->rank(), rank = x->rank();
     if (q < 1 || !indices->shape[q - 1].known()) return op.fail("indices of unknown length");
     const int64_t length = indices->shape[q - 1].value;
-    for (const Dim& d : indices->shape)
-        if (d.is(0)) return op.alias(0, x) != nullptr;  // nothing is written
+    for (int a = 0; a + 1 < q; a++)
+        if (indices->shape[a].is(0)) return op.alias(0, x) != nullptr;  // nothing is written
     if (length < 1 || length > rank || parts->rank() != q - 1 + rank - (int)length)
         return op.fail("indices of %lld for rank %d", (long long)length, rank);
     Form whole = Form::plain(rank), rows = Form::plain(q), some = Form::plain(parts->rank());

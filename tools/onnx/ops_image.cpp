@@ -122,14 +122,17 @@ bool emit_resize(Op& op, Value* x, const ResizePlan& p, const std::string& mode,
     if (fast_resize(op, x, p, mode, transform, nearest)) return true;
     // Axis 0 stays as it is in most cases: then the items are images.
     bool batch = x->form.batch && x->rank() <= 5 && p.roi.empty();
+    // The one scale of all axes may be that of an axis which stays as it is.
+    const bool one_scale =
+        !p.sizes.empty() && op.attr_string("keep_aspect_ratio_policy", "stretch") != "stretch";
     std::vector<int> axes;
     std::vector<size_t> used;
     for (size_t i = 0; i < p.axes.size(); i++) {
         const bool changes = p.scales.empty() ? !p.shape[p.axes[i]].known() ||
                                                     !same(p.shape[p.axes[i]], x->shape[p.axes[i]])
                                               : p.scales[i] != 1.f;
-        if (p.axes[i] == 0 && changes) batch = false;
-        if (p.axes[i] == 0 && !changes && p.roi.empty()) continue;
+        if (p.axes[i] == 0 && (changes || one_scale)) batch = false;
+        if (p.axes[i] == 0 && !changes && !one_scale && p.roi.empty()) continue;
         used.push_back(i);
     }
     if (x->rank() > 4 && !batch) return op.fail("rank %d", x->rank());

@@ -9,23 +9,20 @@ namespace onnx_tool {
 
 namespace {
 
-// Reflection and wrapping by cutting parts off and joining them.
-std::string joined_border(Op& op, const std::string& from, int mat_axis, int64_t before,
-                          int64_t behind, const std::string& mode, const Dim& size) {
+// Wrapping, of at most the whole axis, by cutting parts off and joining them.
+std::string wrapped_border(Op& op, const std::string& from, int mat_axis, int64_t before,
+                           int64_t behind) {
     std::vector<std::string> parts;
-    const auto cut = [&](int64_t start, int64_t end, int64_t step) {
+    const auto cut = [&](int64_t start, int64_t end) {
         ModelLayer& layer = op.emit("StridedSlice", {from});
         layer.set("starts", to_ints({start}));
         layer.set("ends", to_ints({end}));
         layer.set("axes", std::vector<int>{mat_axis});
-        if (step != 1) layer.set("steps", to_ints({step}));
         return layer.outputs[0];
     };
-    (void)size;
-    if (before > 0)
-        parts.push_back(mode == "wrap" ? cut(-before, 2147483647, 1) : cut(before, 0, -1));
+    if (before > 0) parts.push_back(cut(-before, 2147483647));
     parts.push_back(from);
-    if (behind > 0) parts.push_back(mode == "wrap" ? cut(0, behind, 1) : cut(-2, -2 - behind, -1));
+    if (behind > 0) parts.push_back(cut(0, behind));
     ModelLayer& layer = op.emit("Concat", parts);
     layer.set("axis", mat_axis);
     return layer.outputs[0];
@@ -36,8 +33,7 @@ std::string joined_border(Op& op, const std::string& from, int mat_axis, int64_t
 std::string pad_axis(Op& op, const std::string& from, const std::vector<Dim>& dims, int mat_axis,
                      int64_t before, int64_t behind, const std::string& mode, float value,
                      ModelLayer** last) {
-    if (mode == "wrap" || (mode == "reflect" && mat_axis + 2 < (int)dims.size()))
-        return joined_border(op, from, mat_axis, before, behind, mode, dims[mat_axis]);
+    if (mode == "wrap") return wrapped_border(op, from, mat_axis, before, behind);
     const int place = (int)dims.size() - 1 - mat_axis;  // 0: w, 1: h, 2: d or c
     const bool joins = place < 2 && *last && (*last)->outputs[0] == from;
     ModelLayer& layer = joins ? **last : op.emit("Padding", {from});
@@ -138,6 +134,15 @@ bool pad(Op& op) {
         for (int a = 0; a < x->rank(); a++) axes.push_back(a);
     if (pads.size() != 2 * axes.size())
         return op.fail("%zu pads for %zu axes", pads.size(), axes.size());
+    // Borders that may go round the axis more than once.
+    for (size_t i = 0; i < axes.size() && mode == "wrap" && op.opset >= 11; i++) {
+        int axis = 0;
+        if (!op.axis(axes[i], x->rank(), &axis)) return false;
+        const int64_t most = std::max(pads[i], pads[i + axes.size()]);
+        const Dim& size = x->shape[axis];
+        if (most > 0 && (!size.known() || most > size.value))
+            return pad_at_run_time(op, axes, mode);
+    }
     Value part;
     part.name = op.node.outputs[0], part.type = x->type;
     Value* now = x;
@@ -151,8 +156,12 @@ bool pad(Op& op) {
             return op.fail("pads of %lld and %lld", (long long)before, (long long)behind);
         int mat_axis = 0;
         Form form = op.axis_form(now, axis, &mat_axis);
-        if (form.groups.size() == 4 && mat_axis == 0)  // Padding has no place for a fourth axis
-            form.groups = {1, x->rank() - (form.batch ? 2 : 1)};
+        // Padding has no place for a fourth axis, and reflects along the two innermost ones.
+        const int inner = (int)form.groups.size() - 1 - mat_axis;
+        if (inner == 3 || (inner == 2 && mode == "reflect")) {
+            form.groups.resize((size_t)mat_axis + 1);
+            form.groups.push_back(x->rank() - axis - 1);
+        }
         std::string blob = op.blob(now, form);
         if (blob.empty()) return false;
         std::vector<Dim> shape = now->shape;

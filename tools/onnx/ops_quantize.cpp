@@ -270,7 +270,9 @@ bool qlinear_matmul(Op& op) {
     const std::string b =
         e.run("DequantizeLinear", {input(op, 3), input(op, 4), input(op, 5)}, "", last(op.in(3)));
     const std::string y = e.run("MatMul", {a, b});
-    e.run("QuantizeLinear", {y, input(op, 6), input(op, 7)}, op.node.outputs[0]);
+    if (!e.done()) return false;
+    e.run("QuantizeLinear", {y, input(op, 6), input(op, 7)}, op.node.outputs[0],
+          before_last(op.c.find_value(y)));
     return e.done();
 }
 

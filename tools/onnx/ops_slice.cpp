@@ -22,7 +22,10 @@ Dim cut_size(Op& op, const Cut& cut, const Dim& size) {
         if (cut.step == 1 && to_end && cut.start >= 0)
             return cut.start == 0 ? size : s.subtract(size, Dim(cut.start));
         if (cut.step == 1 && cut.start == 0 && cut.end < 0) return s.add(size, Dim(cut.end));
-        if (cut.step == 1 && cut.start < 0 && to_end) return Dim(-cut.start);
+        // Of an axis that is shorter, all.
+        if (cut.step == 1 && cut.start == -1 && to_end) return Dim(1);
+        if (cut.step == 1 && cut.start < 0 && cut.start > INT32_MIN && to_end)
+            return s.smaller(size, Dim(-cut.start));
         return Dim();
     }
     const int64_t n = size.value, low = cut.step > 0 ? 0 : -1, high = cut.step > 0 ? n : n - 1;

@@ -1,6 +1,7 @@
 // Operators on words: TfIdfVectorizer. Words are numbers here, strings are theirs in the table.
 #include <algorithm>
 
+#include "onnx/limits.h"
 #include "onnx/ops_ml.h"
 
 namespace quoll {
@@ -76,6 +77,7 @@ std::string counts(Nodes& n, const std::string& x, const std::vector<Ints>& gram
 std::string in_columns(Op& op, Nodes& n, const std::string& found, const Ints& columns,
                        int64_t width) {
     const int64_t none = (int64_t)columns.size();
+    Limits::spend_bytes(width * (int64_t)sizeof(int64_t));
     Ints from((size_t)width, none);
     for (size_t i = 0; i < columns.size(); i++) {
         int64_t& gram = from[(size_t)columns[i]];

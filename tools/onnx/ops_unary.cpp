@@ -2,6 +2,8 @@
 #include <float.h>
 #include <math.h>
 
+#include <algorithm>
+
 #include "layer/common/elementtype.h"
 #include "layer/elementwise/unaryop.h"
 #include "onnx/nodes.h"
@@ -35,8 +37,11 @@ template <int kType, int kFloatType>
 bool tensor_unary(Op& op) {
     Value* x = op.in(0);
     const bool fast = kFloatType >= 0 && x->floats();
-    if (!elementwise(op, x, fast ? "UnaryOp" : "TensorUnary")) return false;
-    op.c.model.layers.back().set("op_type", fast ? kFloatType : kType);
+    const std::string from = op.blob(x);
+    if (from.empty()) return false;
+    ModelLayer& layer = op.emit(fast ? "UnaryOp" : "TensorUnary", {from});
+    layer.set("op_type", fast ? kFloatType : kType);
+    op.set(0, x->type, x->shape, x->form, wrapped(op, layer.outputs[0], x->type));
     set_whole(op, fast && kFloatType == UnaryOp::ROUND);
     return true;
 }
@@ -163,6 +168,7 @@ bool clip(Op& op) {
     float low = op.attr_float("min", -FLT_MAX), high = op.attr_float("max", FLT_MAX);
     const bool constant =
         (!op.has(1) || uniform(op.in(1), &low)) && (!op.has(2) || uniform(op.in(2), &high));
+    if (op.opset < 11) low = std::min(low, high);  // the upper bound comes last
     if (!x->floats() || !constant || low > high) return clip_tensor(op);
     if (low == 0.f && high == FLT_MAX) return elementwise(op, x, "ReLU");
     if (!elementwise(op, x, "Clip")) return false;
@@ -323,6 +329,12 @@ std::string narrow(Op& op, const std::string& blob, ElementType to) {
     layer.set("saturate", op.attr("saturate", 1) == 1 ? 1 : 0);
     layer.set("round_mode", number);
     return narrowed;
+}
+
+std::string wrapped(Op& op, const std::string& blob, ElementType type) {
+    const bool wraps =
+        !is_float(type) && !is_byte(type) && bits_of(type) > 0 && bits_of(type) <= 16;
+    return wraps ? op.c.narrow(blob, type) : blob;
 }
 
 OpTable unary_ops() {

@@ -507,6 +507,7 @@ void activation(const Converted& t) {
         source->layer.set("activation_type", kActivationReLU);
     } else {
         if (!limit(t, "min", 1, &low) || !limit(t, "max", 2, &high)) return;
+        low = std::min(low, high);  // where they cross, all is the upper one
         source->layer.set("activation_type", kActivationClip);
         source->layer.set("activation_params", std::vector<float>{low, high});
     }

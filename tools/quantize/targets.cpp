@@ -66,6 +66,9 @@ Mat float_weight(const ModelLayer& layer, const char* name) {
 }
 
 float own_input_scale(const ModelLayer& layer) {
+    // Inputs of 16 bits, or with a zero point, have other steps than 127 for each sign.
+    const std::unique_ptr<Layer> op = layer.make_operator();
+    if (!op || int_field(op.get(), "int8_affine") != 0) return 0.f;
     const StoredWeight* scale = layer.find_weight("bottom_blob_int8_scales");
     return scale && !scale->data.empty() && scale->data.w == 1 ? (float)scale->data[0] : 0.f;
 }

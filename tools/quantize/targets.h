@@ -40,7 +40,8 @@ std::map<std::string, std::string> joined_sources(const Model& model,
 // behind ReLU6 (Clip), Sigmoid, TanH, Softmax, HardSigmoid. Not seen() if there is none.
 ValueRange hard_range(const Model& model, const std::string& blob);
 
-// What a quantised layer of the model rounds its input with; 0: there is none.
+// What a quantised layer of the model rounds its input to 8 bits with, without a zero point; 0: it
+// does not.
 float own_input_scale(const ModelLayer& layer);
 
 // Weights as f32, whatever their storage; empty after a message.

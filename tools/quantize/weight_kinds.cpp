@@ -451,7 +451,7 @@ int store_weight_kind(const std::string& kind, const Shape& input, const Rounded
                            : kind == "weights8" ? narrow_rows(rows, &weight)
                                                 : narrow_table(&weight);
         QUOLL_RETURN_IF_ERROR(result);
-        any = true;
+        any |= weight.stored.data.dtype != DType::f32;  // values beyond f16 stay as they are
     }
     if (!any) *why = "it has no weights that " + kind + " makes smaller";
     return kOk;

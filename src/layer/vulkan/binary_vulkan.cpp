@@ -167,7 +167,10 @@ class EltwiseVulkan : public VulkanLayer {
 public:
     EltwiseVulkan(const Eltwise& layer, Storage storage) : layer_(layer), storage_(storage) {}
 
-    bool supports(const Shapes& in, const Shapes&) const override {
+    bool supports(const Shapes& in, const Shapes& out) const override {
+        // A constant beside a batch would be read beyond its end.
+        for (const Shape& shape : in)
+            if (shape.n != out[0].n) return false;
         // Sums of more are rounded after each blob, which 16 bits are too coarse for.
         return in.size() == 2 || (in.size() > 2 && storage_ == Storage::f32);
     }

@@ -232,6 +232,8 @@ std::unique_ptr<Replay> VulkanRegion::take_recorded(size_t size,
             recorded_.erase(at);
         }
     }
+    // What nobody looked at is of the run before.
+    if (replay && replay->faults()) memset(replay->faults(), 0, program_.fault_bytes);
     if (!replay) replay = Replay::create(*device_, program_, false, MemoryUse::kDevice);
     if (replay) replay->give(program_, given);
     if (replay && replay->set_size(program_, size) != kOk) replay.reset();

@@ -158,7 +158,9 @@ public:
         if (fusion == StepFusion::kSums)
             return form_ == Form::kDepthwise ||
                    (form_ == Form::kMatrix && !planar_ && layer_.group == 1 && in[0].n == 1);
-        const bool product = form_ == Form::kMatrix || (form_ == Form::kTiled && in[0].n == 1);
+        // What reads windows of planar blobs takes no factors.
+        const bool product =
+            !planar_ && (form_ == Form::kMatrix || (form_ == Form::kTiled && in[0].n == 1));
         ConvGeometry g;
         return fusion == StepFusion::kGated && product && layer_.group == 1 &&
                convolution_geometry(layer_, layer_, in, &g) == kOk && is_pointwise(g);

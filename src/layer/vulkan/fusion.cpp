@@ -370,6 +370,8 @@ int Fusions::only_reader(int* value, std::vector<int>* views) const {
         const int step = readers_[*value][0];
         const RegionStep& s = region_.steps[step];
         if (!forms_[step]->gives_views()) return step;
+        // Permutes may have views, too, but in another order.
+        if (!has_trait(*s.layer, kSharesMemory)) return -1;
         if (s.inputs.size() != 1 || s.outputs.size() != 1) return -1;
         if (region_.values[*value].shape.total() != region_.values[s.outputs[0]].shape.total())
             return -1;
@@ -436,6 +438,8 @@ bool Fusions::find(int pool, SqueezeExcite* block, std::vector<int>* views) cons
     if (!product || product->op_type != BinaryOp::MUL || product->with_scalar) return false;
     const RegionStep& step = region_.steps[next];
     if (step.inputs.size() != 2 || region_.values[step.outputs[0]].shape != x) return false;
+    // Else a view of the factors stands on another axis.
+    if (region_.values[value].shape.size(0) != x.c) return false;
     const int other = step.inputs[step.inputs[0] == value ? 1 : 0];
     block->multiply = next;
     return source(other) == block->x;

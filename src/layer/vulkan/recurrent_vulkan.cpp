@@ -57,6 +57,9 @@ public:
     }
 
     bool supports(const Shapes& in, const Shapes& out) const override {
+        // The states of one item would be read on for those of a batch.
+        for (const Shape& shape : in)
+            if (shape.n != in[0].n) return false;
         const size_t states = form_.gates == 4 ? 2 : 1;
         const bool outputs = out.size() == 1 || out.size() == 1 + states;
         return (in.size() == 1 || in.size() == 1 + states) && outputs &&

@@ -9,29 +9,38 @@
 
 namespace quoll {
 
-// A run of stored values, in chunks that stay in cache. whole: each value is a channel of its own.
-static void apply_stored(const StorageKernels& storage, ChannelKernel kernel, const uint16_t* from,
-                         uint16_t* to, size_t count, size_t period, bool whole, const float* a,
-                         const float* b) {
-    float wide[Chunks::kChunk];
-    for (size_t first = 0; first < count; first += Chunks::kChunk) {
-        const size_t n = std::min<size_t>(Chunks::kChunk, count - first), at = whole ? first : 0;
-        storage.widen(from + first, wide, n);
-        kernel(wide, n, whole ? n : period, a ? a + at : nullptr, b ? b + at : nullptr);
-        storage.narrow(wide, to + first, n);
+// run(first, n, at) for parts of `count` values that stay in cache: whole periods, or, of a longer
+// one, some values of it, from `at` on.
+template <class Run>
+static void for_each_part(size_t count, size_t period, const Run& run) {
+    const size_t most = Chunks::kChunk;
+    for (size_t first = 0, n; first < count; first += n) {
+        const size_t at = period > most ? first % period : 0;
+        n = period > most ? std::min(most, period - at)
+                          : std::min(most / period * period, count - first);
+        run(first, n, at);
     }
 }
 
-// f32 from elsewhere, in chunks that stay in cache.
+// A run of stored values.
+static void apply_stored(const StorageKernels& storage, ChannelKernel kernel, const uint16_t* from,
+                         uint16_t* to, size_t count, size_t period, const float* a,
+                         const float* b) {
+    float wide[Chunks::kChunk];
+    for_each_part(count, period, [&](size_t first, size_t n, size_t at) {
+        storage.widen(from + first, wide, n);
+        kernel(wide, n, std::min(n, period), a ? a + at : nullptr, b ? b + at : nullptr);
+        storage.narrow(wide, to + first, n);
+    });
+}
+
+// f32 from elsewhere.
 static void copy_and_apply(ChannelKernel kernel, const float* from, float* to, size_t count,
                            size_t period, const float* a, const float* b) {
-    const bool whole = count == period;
-    const size_t most = whole ? count : Chunks::kChunk / period * period;
-    for (size_t first = 0; first < count; first += most) {
-        const size_t n = std::min(most, count - first);
+    for_each_part(count, period, [&](size_t first, size_t n, size_t at) {
         memcpy(to + first, from + first, n * sizeof(float));
-        kernel(to + first, n, period, a, b);
-    }
+        kernel(to + first, n, std::min(n, period), a ? a + at : nullptr, b ? b + at : nullptr);
+    });
 }
 
 void apply_to_channels(ChannelKernel kernel, const Mat& in, Mat& blob, const float* a,
@@ -58,7 +67,7 @@ void apply_to_channels(ChannelKernel kernel, const Mat& in, Mat& blob, const flo
         const size_t period = one_for_all ? 1 : whole ? count : (size_t)pack;
         if (storage)
             apply_stored(*storage, kernel, (const uint16_t*)in.data + from,
-                         (uint16_t*)blob.data + at, count, period, whole, own_a, own_b);
+                         (uint16_t*)blob.data + at, count, period, own_a, own_b);
         else if (in.data != blob.data)
             copy_and_apply(kernel, (const float*)in.data + from, (float*)blob.data + at, count,
                            period, own_a, own_b);

@@ -78,6 +78,14 @@ int normalize_channels(const KernelSet& kernels, Mat& blob, int groups, float ep
                 norm.normalize_row(values + first, each, eps, gamma ? gamma + first : nullptr,
                                    beta ? beta + first : nullptr);
         });
+    if (blob.elempack > Chunks::kChunk) {  // walk() and reduce() take an element at least
+        Mat planar;
+        QUOLL_RETURN_IF_ERROR(with_elempack(blob, 1, opt, &planar));
+        QUOLL_RETURN_IF_ERROR(normalize_channels(kernels, planar, groups, eps, gamma, beta, opt));
+        const int pack = blob.elempack;
+        convert_packing(planar, blob, pack, opt);
+        return blob.empty() ? (int)kOutOfMemory : (int)kOk;
+    }
     const ChannelBlocks blocks(kernels, blob);
     const size_t size = blocks.size / blocks.pack;
     const int threads = threads_for(opt, (double)blocks.size * blocks.count);

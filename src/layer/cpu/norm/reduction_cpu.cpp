@@ -199,6 +199,11 @@ int ReductionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& o
     const bool one_run = first < shape.dims && mask >> (last + 1) == 0;
     const bool channels = kernel && one_run && !innermost && first == 0;
     const bool runs = kernel && innermost && first > 0;
+    if (channels && kChunk % bottom_blob.elempack != 0) {  // chunks would cut elements
+        Mat planar;
+        QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, 1, opt, &planar));
+        return forward(planar, top_blob, opt);
+    }
     if (!channels && !runs && storage_kernels(*kernels_, bottom_blob.dtype))
         return reduce_stored(bottom_blob, top_blob, opt);
     if (kernel && one_run && !innermost)
