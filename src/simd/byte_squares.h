@@ -11,10 +11,13 @@ namespace {
 constexpr bool kHasByteSquares = true;
 constexpr size_t kSquare = 16;
 
-QUOLL_INLINE __m128i load_sixteen(const void* p) {
+using Sixteen = __m128i;  // bytes
+QUOLL_INLINE Sixteen set_sixteen(int byte) { return _mm_set1_epi8((char)byte); }
+QUOLL_INLINE Sixteen exclusive_or(Sixteen a, Sixteen b) { return _mm_xor_si128(a, b); }
+QUOLL_INLINE Sixteen load_sixteen(const void* p) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
 }
-QUOLL_INLINE void store_sixteen(__m128i x, void* p) {
+QUOLL_INLINE void store_sixteen(Sixteen x, void* p) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), x);
 }
 
@@ -49,7 +52,7 @@ QUOLL_INLINE void turn_square(Row row, Column column) {
 }
 
 // The first `words` words of a register, 1 to 4.
-QUOLL_INLINE void store_first_words(__m128i x, size_t words, uint8_t* p) {
+QUOLL_INLINE void store_first_words(Sixteen x, size_t words, uint8_t* p) {
     if (words == 4) return store_sixteen(x, p);
     if (words > 1) _mm_storel_epi64(reinterpret_cast<__m128i*>(p), x);
     const int word = words == 1 ? _mm_cvtsi128_si32(x) : _mm_extract_epi32(x, 2);

@@ -471,7 +471,7 @@ QUOLL_INLINE s::veci<N> planar_k_groups(const Int8Input& t, const T* src, int co
 #if HWY_TARGET == HWY_AVX3
 // Neighbouring pixels of planes of bytes by sixteens, the last of which may be some twice.
 void turn_planes(const Int8Input& t) {
-    const __m128i offset = _mm_set1_epi8((char)kOffset);
+    const s::Sixteen offset = s::set_sixteen(kOffset);
     for (int c = 0, count = 0; c < t.channels; c += count) {
         count = std::min({(int)s::kSquare, t.channels - c, t.dst_pack - c % t.dst_pack});
         const int8_t* const planes = (const int8_t*)t.src + c * t.src_block;
@@ -481,11 +481,10 @@ void turn_planes(const Int8Input& t) {
             const size_t p = std::min(first, t.pixels - s::kSquare);
             s::turn_square(
                 [&](int m) QUOLL_INLINE_LAMBDA {
-                    const __m128i x = m < count ? s::load_sixteen(planes + m * t.src_block + p)
-                                                : _mm_setzero_si128();
-                    return _mm_xor_si128(x, offset);
+                    const int8_t* const from = planes + m * t.src_block + p;
+                    return m < count ? s::exclusive_or(s::load_sixteen(from), offset) : offset;
                 },
-                [&](auto n, __m128i x) QUOLL_INLINE_LAMBDA {
+                [&](auto n, s::Sixteen x) QUOLL_INLINE_LAMBDA {
                     s::store_first_words(x, words, dst + (ptrdiff_t)(p + n()) * t.dst_pixel);
                 });
         }
@@ -729,7 +728,7 @@ void move_columns(T* part, T* c, ptrdiff_t c_row, const ptrdiff_t* columns, size
         if (run == 1 && c_row == 1 && rows == kStoreRows) {
             return s::turn_square(
                 [&](int m) QUOLL_INLINE_LAMBDA { return s::load_sixteen(part + m * kStoreRows); },
-                [&](auto n, __m128i x) QUOLL_INLINE_LAMBDA {
+                [&](auto n, s::Sixteen x) QUOLL_INLINE_LAMBDA {
                     if (n() < count) s::store_sixteen(x, c + columns[n]);
                 });
         }
