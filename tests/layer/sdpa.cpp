@@ -28,6 +28,10 @@ static const std::vector<LayerCase> kCases = {
     attention(4, 2, 9, 9, 5, 12, 20, "5=1 7=1", true),
     attention(2, 1, 70, 70, 30, 16, 16, "7=1"),
     attention(2, 2, 20, 80, 0, 32, 48, "5=1", true),
+    // Of channels: rows of pixels.
+    attention(2, 2, 12, 12, 0, 700, 700, "6=1"),
+    attention(3, 3, 30, 26, 0, 40, 600, ""),
+    attention(2, 2, 9, 11, 0, 520, 24, "5=1", true),
     attention(2, 1, 5, 7, 0, 8, 6, "18=1"),
     attention(4, 2, 3, 3, 8, 8, 6, "5=1 7=1 18=2", true),
     LayerCase({Shape(8, 5, 4), Shape(8, 7, 2), Shape(8, 7, 2), Shape(7, 5, 4)}, "5=1").terms(15),

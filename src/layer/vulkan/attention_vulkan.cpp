@@ -14,7 +14,9 @@ namespace quoll {
 
 namespace {
 
-const int kMostValues = 512;  // of a query, a key or a value in attention.comp
+// Of a query, a key or a value in attention.comp: as many as its groups keep of a query, and as
+// many as their invocations may add up.
+const int kKeptValues = 512, kMostValues = 4096;
 // Of attention_matrix.comp: queries of a group, and those from which on it is taken.
 const int kQueries = 16, kFewQueries = 8;
 // Of attention_wide.comp: subgroups with kQueries of their own, and those that share the keys of
@@ -100,9 +102,10 @@ struct AttentionCall {
             return;
         }
         const bool units = fits_units(r);
-        const Words constants = units ? Words{mask != nullptr, size, out_size,
-                                              4 * r.device().features().matrix.subgroup}
-                                      : Words{mask != nullptr, (out_size + 63) / 64};
+        const Words constants =
+            units
+                ? Words{mask != nullptr, size, out_size, 4 * r.device().features().matrix.subgroup}
+                : Words{mask != nullptr, (out_size + 63) / 64, size <= kKeptValues};
         r.dispatch(units ? Shader::attention_matrix : Shader::attention, constants, bindings,
                    push(seen), (uint32_t)(units ? (queries + kQueries - 1) / kQueries : queries),
                    (uint32_t)heads, (uint32_t)y.value->shape.n);
@@ -115,7 +118,9 @@ struct AttentionCall {
     }
     // Whether attention_row.comp makes it: of f16, for the size of the library.
     bool fits_rows(const Recorder& r) const {
-        if (!has_row_threads(r) || queries >= kFewQueries || size % 4 || out_size % 4) return false;
+        if (!has_row_threads(r) || queries >= kFewQueries || size % 4 || out_size % 4 ||
+            std::max(size, out_size) > kKeptValues)
+            return false;
         for (const HeadSteps* m : {&k, &v}) {
             const uint32_t steps = m->value->first | m->row | m->head | m->value->item_step();
             if (m->column != 1 || steps % 4) return false;

@@ -7,6 +7,7 @@
 
 layout(constant_id = 0) const bool kMask = false;
 layout(constant_id = 1) const int kParts = 1;  // values of an output, in 64s
+layout(constant_id = 2) const bool kKept = true;  // whether `query` has room for a query
 layout(local_size_x = 64) in;
 READS(0, Queries, q);
 READS(1, Keys, k);
@@ -48,7 +49,8 @@ void main() {
     const int group = head / heads_per_group;
     const int from_q = origin(q_, head) + row * q_.row, from_k = origin(k_, group);
     const int from_v = origin(v_, group), from_mask = origin(mask_, head) + row * mask_.row;
-    for (int l = thread; l < size; l += 64) query[l] = float(q[from_q + l * q_.column]);
+    if (kKept)
+        for (int l = thread; l < size; l += 64) query[l] = float(q[from_q + l * q_.column]);
     barrier();
     float most = -kInfinity, sum = 0.0, made[kParts];
     for (int p = 0; p < kParts; p++) made[p] = 0.0;
@@ -58,7 +60,10 @@ void main() {
         if (j < keys) {
             const int from = from_k + j * k_.row;
             float product = 0.0;
-            for (int l = 0; l < size; l++) product += query[l] * float(k[from + l * k_.column]);
+            for (int l = 0; l < size; l++) {
+                const float value = kKept ? query[l] : float(q[from_q + l * q_.column]);
+                product += value * float(k[from + l * k_.column]);
+            }
             score = product * scale;
             if (kMask) score += float(masks[from_mask + j * mask_.column]);
         }
