@@ -253,24 +253,25 @@ void check_rms_row(const NormKernels& k) {
     }
 }
 
-void check_lrn(const NormKernels& k, int blocks, int pack, int half, float beta) {
+void check_lrn(const NormKernels& k, int blocks, int pack, int before, int after, float beta) {
     const size_t pixels = 23, step = pixels * pack + 4, n = (blocks - 1) * step + pixels * pack;
     const std::vector<float> values = random_values(n, -3, 3);
     Guarded<float> in(n), out(n);
-    Guarded<float> scratch(lrn_scratch(blocks, pack, half));
+    Guarded<float> scratch(lrn_scratch(blocks, pack, before + after));
     std::copy(values.begin(), values.end(), in.data());
-    k.lrn_across({in.data(), out.data(), step, blocks, pack, half, 0.2f, 1.5f, beta, pixels,
-                  scratch.data()});
+    k.lrn_across({in.data(), out.data(), step, blocks, pack, before, after, 0.2f, 1.5f, beta,
+                  pixels, scratch.data()});
     const auto at = [&](size_t pixel, int c) { return c / pack * step + pixel * pack + c % pack; };
     const int channels = blocks * pack;
     for (size_t i = 0; i < pixels; i++) {
         for (int c = 0; c < channels; c++) {
             double sum = 0;
-            for (int d = std::max(0, c - half); d <= std::min(channels - 1, c + half); d++)
+            for (int d = std::max(0, c - before); d <= std::min(channels - 1, c + after); d++)
                 sum += (double)values[at(i, d)] * values[at(i, d)];
             const double want = values[at(i, c)] * pow(1.5 + 0.2f * sum, -(double)beta);
             ASSERT_NEAR(want, out[at(i, c)], 1e-6 + 4e-6 * fabs(want))
-                << "pixel " << i << " channel " << c << " pack " << pack << " half " << half;
+                << "pixel " << i << " channel " << c << " pack " << pack << " before " << before
+                << " after " << after;
         }
     }
 }
@@ -278,7 +279,9 @@ void check_lrn(const NormKernels& k, int blocks, int pack, int half, float beta)
 void check_lrn_across(const NormKernels& k) {
     for (int pack : {1, 4, 8, 16})
         for (int blocks : {1, 3, 20 / pack + 1})
-            for (int half : {0, 1, 2, 7}) check_lrn(k, blocks, pack, half, half == 1 ? 1.3f : .75f);
+            for (int half : {0, 1, 2, 7})
+                for (int after : {half, std::max(half - 1, 0)})
+                    check_lrn(k, blocks, pack, half, after, half == 1 ? 1.3f : .75f);
 }
 
 #define QUOLL_NORM(name, type, function)                  \

@@ -16,6 +16,8 @@ static const std::vector<LayerCase> kCases = {
     norm(Shape(5, 4, 3, 12), "0=12 1=0.0001"),
     norm(Shape(19), "2=0"),
     norm(Shape(9, 8), "2=0"),
+    norm(Shape(19), "0=19"),
+    norm(Shape(9, 8), "0=3"),
 };
 QUOLL_LAYER_CASES(InstanceNorm, kCases)
 
@@ -35,12 +37,17 @@ TEST(InstanceNorm, by_hand) {
     expect_values("InstanceNorm", "0=2 1=0.0",
                   {mat_of(Shape(2), {1, 10}), mat_of(Shape(2), {0, 5})}, {x},
                   mat_of(Shape(2, 1, 2), {-1, 1, -5, 15}));
+    // One channel, as in ncnn.
+    expect_values("InstanceNorm", "0=2 1=0.0",
+                  {mat_of(Shape(2), {2, 10}), mat_of(Shape(2), {1, 5})}, {mat_of(Shape(2), {1, 3})},
+                  mat_of(Shape(2), {-1, 3}));
 }
 
 TEST(InstanceNorm, refuses_other_channel_counts) {
     const LayerPtr layer = make_layer("InstanceNorm", "0=2", {Mat(2), Mat(2)});
     ASSERT_NE(nullptr, layer);
     EXPECT_TRUE(run_layer(*layer, {Mat(4, 4, 3)}).empty());
+    EXPECT_TRUE(run_layer(*layer, {Mat(4, 4, 1)}).empty());
 }
 
 }  // namespace quoll

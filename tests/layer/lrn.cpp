@@ -10,7 +10,9 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(10, 8, 16)}, "1=3 2=0.1 3=0.75").terms(3),
     LayerCase({Shape(10, 8, 16)}, "0=1 1=3 2=0.5").terms(9),
     LayerCase({Shape(6, 7, 5)}, "0=1 1=4").terms(16),
-    LayerCase({Shape(6, 7, 13)}, "0=0 1=4").terms(5),
+    LayerCase({Shape(6, 7, 13)}, "0=0 1=4").terms(4),
+    LayerCase({Shape(6, 7, 16)}, "0=0 1=2").terms(2),
+    LayerCase({Shape(6, 7, 4)}, "0=0 1=12").terms(4),
     LayerCase({Shape(6, 7)}, "0=1").terms(25),
     LayerCase({Shape(17)}, "").terms(1),
     LayerCase({Shape(10, 8, 16)}, "1=3 2=-30 3=1").terms(3),
@@ -23,6 +25,9 @@ TEST(LRN, by_hand) {
     // Across, size 3: sums of squares 5, 14, 13; beta 1: x / (1 + 3 / 3 * sum).
     expect_values("LRN", "0=0 1=3 2=3 3=1 4=1", {}, {x},
                   mat_of(Shape(1, 1, 3), {1 / 6.f, 2 / 15.f, 3 / 14.f}));
+    // Size 2: one below, none above.
+    expect_values("LRN", "0=0 1=2 2=2 3=1 4=0", {}, {x},
+                  mat_of(Shape(1, 1, 3), {1, 2 / 5.f, 3 / 13.f}));
     // Within, size 3: 9 pixels; a 2 x 1 image has 1 + 4; x / (1 + 9 / 9 * 5).
     expect_values("LRN", "0=1 1=3 2=9 3=1 4=1", {}, {mat_of(Shape(2, 1, 1), {1, 2})},
                   mat_of(Shape(2, 1, 1), {1 / 6.f, 2 / 6.f}));

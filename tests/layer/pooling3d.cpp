@@ -15,6 +15,7 @@ static std::vector<LayerCase> cases() {
         }
         add(Shape(6, 5, 4, 4), "1=3 2=2 3=1 14=0 13=0 15=1 23=1 16=0", 27);
         add(Shape(6, 5, 7, 8), "1=1 21=3 22=2 23=4 16=4", 3);
+        add(Shape(6, 5, 7, 8), "1=2 2=1 21=1 22=4 5=2", 4);
         add(Shape(6, 5, 4, 24), "4=1", 120);
         add(Shape(6, 5, 4, 13), "4=1", 120);
         add(Shape(6, 5, 4, 16), "7=1 8=3 18=2 28=5", 36);
@@ -41,6 +42,11 @@ TEST(Pooling3D, by_hand) {
     for (const char* mode : {"5=2", "5=3"})
         expect_values("Pooling3D", std::string("0=0 1=1 21=2 ") + mode, {}, {x},
                       mat_of(Shape(2, 2, 3, 1), {5, 6, 7, 8, 9, 10, 11, 12, 9, 10, 11, 12}));
+    // Columns are padded, slices cut on both sides.
+    expect_values("Pooling3D", "0=0 1=2 11=1 2=1 21=1 22=3 5=2", {}, {x},
+                  mat_of(Shape(2, 2, 1, 1), {6, 6, 8, 8}));
+    expect_values("Pooling3D", "0=0 1=2 11=1 2=1 21=1 22=3 5=3", {}, {x},
+                  mat_of(Shape(2, 2, 1, 1), {5, 6, 7, 8}));
     expect_values("Pooling3D", "0=1 4=1", {}, {x}, mat_of(Shape(1), {6.5f}));
     // Slices 0 to 1 and 1 to 2.
     expect_values("Pooling3D", "0=1 7=1 8=1 28=2", {}, {x},

@@ -65,6 +65,21 @@ TEST(StridedSlice, by_hand) {
                   mat_of(Shape(1), {0}));
 }
 
+// Rows of 20 bytes cannot be shared from the second on, of 16 bytes they can.
+TEST(StridedSlice, outputs_are_not_in_the_workspace) {
+    const LayerPtr layer =
+        make_layer("StridedSlice", "-23300=2,1,0 -23301=2,5,4 -23302=2,0,1", {}, 1, 1, false);
+    ASSERT_NE(nullptr, layer);
+    PoolAllocator workspace;
+    Option opt;
+    opt.workspace_allocator = &workspace;
+    Mat x(5, 6);
+    x.fill(1.f);
+    const std::vector<Mat> got = run_layer(*layer, {x}, opt);
+    ASSERT_EQ(1u, got.size());
+    EXPECT_NE(&workspace, got[0].allocator);
+}
+
 TEST(Stack, by_hand) {
     const Mat a = mat_of(Shape(2), {1, 2}), b = mat_of(Shape(2), {3, 4});
     expect_values("Stack", "", {}, {a, b}, mat_of(Shape(2, 2), {1, 2, 3, 4}));

@@ -102,12 +102,12 @@ static int64_t same_pad(const Pooling::Axis& axis) {
     return axis.kernel + (int64_t)(axis.in - 1) / axis.stride * axis.stride - axis.in;
 }
 
-// The same before and behind the axis. As in ncnn a negative padding cuts values off: columns on
-// both sides, others at the end alone.
-static Pooling::Pads same_pads(const Pooling::Axis& axis, bool lower, bool columns) {
+// The same before and behind the axis. As in ncnn a negative padding cuts values off: columns and
+// slices on both sides, rows at the end alone.
+static Pooling::Pads same_pads(const Pooling::Axis& axis, bool lower, bool rows) {
     const int64_t pad = same_pad(axis);
     int64_t before = lower ? pad - pad / 2 : pad / 2;
-    if (!columns) before = std::max<int64_t>(before, 0);
+    if (rows) before = std::max<int64_t>(before, 0);
     return {before, pad - before};
 }
 
@@ -156,8 +156,8 @@ int Pooling::geometry(const Shape& in, Axis* x, Axis* y, Axis* z) const {
     Pads same[3] = {};
     if (std::max(same_pad(*x), std::max(same_pad(*y), same_pad(*z))) > 0) {
         const bool lower = pad_mode == kPadSameLower;
-        same[0] = same_pads(*x, lower, true);
-        same[1] = same_pads(*y, lower, false);
+        same[0] = same_pads(*x, lower, false);
+        same[1] = same_pads(*y, lower, true);
         same[2] = same_pads(*z, false, false);
     }
     QUOLL_RETURN_IF_ERROR(place("width", {pad_left, pad_right}, same[0], out_w, x));

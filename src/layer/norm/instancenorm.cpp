@@ -22,7 +22,8 @@ void InstanceNorm::weights(InstanceNorm& s, WeightVisitor& v) {
 int InstanceNorm::shape(const InstanceNorm& s, const std::vector<Shape>& in,
                         std::vector<Shape>& out) {
     QUOLL_RETURN_IF_ERROR(channelwise_shape(s, in, out, 0));
-    if (s.affine && in[0].c != s.channels)
+    const bool fits = in[0].dims < 3 ? s.channels > 0 : in[0].c == s.channels;
+    if (s.affine && !fits)
         return s.fail("expected %d channels, got %s", s.channels, shape_text(in[0]).c_str());
     return kOk;
 }

@@ -50,11 +50,10 @@ int LRN::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const
             const float* in = bottom_blob.channel(q).row(y);
             float* out = tops[0].channel(q).row(y);
             for (int x = 0; x < bottom_blob.w; x++) {
-                // Across, an even size reaches as far up as down, as in ncnn.
-                const double sum = region_type == 0
-                                       ? sum_of_squares(bottom_blob, x, x, y, y, q - half, q + half)
-                                       : sum_of_squares(bottom_blob, x - half, x + after, y - half,
-                                                        y + after, q, q);
+                const double sum =
+                    region_type == 0 ? sum_of_squares(bottom_blob, x, x, y, y, q - half, q + after)
+                                     : sum_of_squares(bottom_blob, x - half, x + after, y - half,
+                                                      y + after, q, q);
                 out[x] = (float)(in[x] * pow(bias + alpha / count * sum, -(double)beta));
             }
         }

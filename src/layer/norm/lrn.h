@@ -7,10 +7,10 @@ namespace quoll {
 
 // Local response normalisation, y = x * (bias + alpha / n * sum of x^2 over a neighbourhood)^-beta.
 // Across channels (region_type 0): local_size channels around, n = local_size. Within a channel
-// (1): local_size x local_size pixels around, n = local_size^2. Outside counts as 0. At most 3
-// axes. A negative alpha or bias gives powers of negative numbers: of a whole beta what they are,
-// else NaN (ncnn gives that too within a channel; across channels its vectors give numbers of no
-// meaning).
+// (1): local_size x local_size pixels around, n = local_size^2. An even size reaches one further
+// down than up. Outside counts as 0. At most 3 axes. A negative alpha or bias gives powers of
+// negative numbers: of a whole beta what they are, else NaN (ncnn gives that too within a channel;
+// across channels its vectors give numbers of no meaning).
 class LRN : public Operator<LRN> {
 public:
     LRN();

@@ -81,13 +81,14 @@ public:
             words[1].push_back(a.steps[i]);
             words[2].push_back(b.steps[i]);
             words[3].push_back(reaches ? half : 0);
-            words[4].push_back(!reaches ? 0 : channels ? half : size - 1 - half);
+            words[4].push_back(reaches ? size - 1 - half : 0);
         }
         for (const Words& list : words) push.insert(push.end(), list.begin(), list.end());
         const float terms = channels ? (float)size : (float)size * (float)size;
         push.push_back(layer_.bias), push.push_back(layer_.alpha / terms);
         push.push_back(layer_.beta);
-        const bool first = channels && b.order[0] == 3 && half <= kMostUnrolled;
+        const bool odd = size % 2 == 1;  // as far up as down
+        const bool first = channels && odd && b.order[0] == 3 && half <= kMostUnrolled;
         const bool four = first && in[0].layout == Layout::kChannelsLast;
         if (four) push[0] = push[0].bits / 4;
         r.dispatch_linear(Shader::lrn, {first ? half : 0, four}, {r.read(in[0]), r.write(out[0])},

@@ -26,7 +26,8 @@ private:
         return cut.start == 0 && cut.count == size && cut.step == 1;
     }
     int cut_elements(const Mat& data, const Cut cuts[4], Mat* top, const Option& opt) const;
-    int cut_channels(const Mat& data, const Cut& cut, Mat* top, const Option& opt) const;
+    int cut_channels(const Mat& data, bool shares, const Cut& cut, Mat* top,
+                     const Option& opt) const;
 };
 
 // All axes but the outermost; top is in opt.blob_allocator.
@@ -67,9 +68,10 @@ int StridedSliceCpu::cut_elements(const Mat& data, const Cut cuts[4], Mat* top,
     return kOk;
 }
 
-int StridedSliceCpu::cut_channels(const Mat& data, const Cut& cut, Mat* top,
+// shares: the output may be a part of data.
+int StridedSliceCpu::cut_channels(const Mat& data, bool shares, const Cut& cut, Mat* top,
                                   const Option& opt) const {
-    if (cut.step == 1 && share_channels(data, cut.start, cut.count, top)) return kOk;
+    if (shares && cut.step == 1 && share_channels(data, cut.start, cut.count, top)) return kOk;
     Shape shape = data.logical_shape();
     shape.set_size(0, cut.count);
     top->create(shape, pack_within(data.elempack, cut.count), opt.blob_allocator);
@@ -121,7 +123,8 @@ int StridedSliceCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& 
         QUOLL_RETURN_IF_ERROR(cut_elements(data, cuts, channels ? &part : &tops[0], with));
     else if (!channels)
         tops[0] = data;
-    return channels ? cut_channels(part, cuts[0], &tops[0], opt) : (int)kOk;
+    // Outputs are not in the workspace.
+    return channels ? cut_channels(part, !inner, cuts[0], &tops[0], opt) : (int)kOk;
 }
 
 }  // namespace

@@ -376,8 +376,8 @@ void lrn_planar(const LrnAcross& t) {
     for (size_t start = 0; start < t.pixels; start += kRun) {
         const size_t end = s::min_size(start + kRun, t.pixels);
         for (int c = 0; c < t.blocks; c++) {
-            const int low = c < t.half ? 0 : c - t.half;
-            const int high = t.blocks - 1 - c < t.half ? t.blocks - 1 : c + t.half;
+            const int low = c < t.before ? 0 : c - t.before;
+            const int high = t.blocks - 1 - c < t.after ? t.blocks - 1 : c + t.after;
             for (size_t i = start; i < end; i += s::kLanes) {
                 V sum = V::zero();
                 for (int d = low; d <= high; d++) {
@@ -396,11 +396,12 @@ void lrn_planar(const LrnAcross& t) {
 template <size_t N>
 void lrn_blocked(const LrnAcross& t) {
     using V = s::vecf<N>;
-    const size_t half = t.half, pack = t.pack, channels = t.blocks * pack;
-    const size_t length = channels + 2 * half;
+    const size_t before = t.before, after = t.after, pack = t.pack, channels = t.blocks * pack;
+    const size_t length = before + channels + after;
     for (size_t p = 0; p < kLrnPixels; p++) {
         float* squares = t.scratch + p * length;
-        for (size_t i = 0; i < half; i++) squares[i] = squares[half + channels + i] = 0.f;
+        for (size_t i = 0; i < before; i++) squares[i] = 0.f;
+        for (size_t i = before + channels; i < length; i++) squares[i] = 0.f;
     }
     for (size_t start = 0; start < t.pixels; start += kLrnPixels) {
         const size_t pixels = s::min_size(kLrnPixels, t.pixels - start);
@@ -413,14 +414,14 @@ void lrn_blocked(const LrnAcross& t) {
         for (size_t p = 0; p < pixels; p++) {
             each(p, [&](size_t c, size_t place) QUOLL_INLINE_LAMBDA {
                 const V x = V::load(t.in + place);
-                (x * x).store(t.scratch + p * length + half + c);
+                (x * x).store(t.scratch + p * length + before + c);
             });
         }
         for (size_t p = 0; p < pixels; p++) {
             each(p, [&](size_t c, size_t place) QUOLL_INLINE_LAMBDA {
                 const float* squares = t.scratch + p * length + c;
                 V sum = V::load(squares);
-                for (size_t d = 1; d <= 2 * half; d++) sum = sum + V::load(squares + d);
+                for (size_t d = 1; d <= before + after; d++) sum = sum + V::load(squares + d);
                 lrn_value(t, V::load(t.in + place), sum).store(t.out + place);
             });
         }

@@ -66,12 +66,15 @@ int LRNCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) co
     }
 
     const size_t pixels = (size_t)in.w * in.h;
-    const int half = std::min(local_size / 2, in.c * in.elempack);
-    const int threads = threads_for(opt, (double)pixels * in.c * in.elempack * 4);
+    const int channels = in.c * in.elempack;
+    const int before = std::min(local_size / 2, channels);
+    const int after = std::min(local_size - 1 - local_size / 2, channels);
+    const int threads = threads_for(opt, (double)pixels * channels * 4);
     top_blob.create_like(in, opt.blob_allocator);
     const StorageKernels* storage = storage_kernels(*kernels_, in.dtype);
-    const size_t squares_size = in.elempack > 1 ? lrn_scratch(in.c, in.elempack, half) : 1;
-    const size_t stored = (size_t)kStoredPixels * in.elempack * in.c;
+    const size_t squares_size =
+        in.elempack > 1 ? lrn_scratch(in.c, in.elempack, before + after) : 1;
+    const size_t stored = (size_t)kStoredPixels * channels;
     const size_t scratch = squares_size + (storage ? 2 * stored : 0);
     if (scratch > INT32_MAX) return kOutOfMemory;
     Mat squares((int)scratch, threads, 4u, opt.workspace_allocator);
@@ -79,7 +82,8 @@ int LRNCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) co
 
     LrnAcross whole = {};
     whole.step = in.cstep * in.elempack;
-    whole.blocks = in.c, whole.pack = in.elempack, whole.half = half;
+    whole.blocks = in.c, whole.pack = in.elempack;
+    whole.before = before, whole.after = after;
     whole.scale = alpha / local_size, whole.bias = bias, whole.beta = beta;
     const int chunks = threads > 1 ? threads * 4 : 1;
     run_tasks(chunks, threads, [&](int64_t t, int thread) {

@@ -38,22 +38,23 @@ typedef void (*ScaleCentred)(float* data, size_t n, size_t period, const float* 
 typedef void (*RmsRow)(float* data, size_t n, float eps, const float* gamma);
 
 // Local response normalisation across channels: for each of `pixels` pixels and channel c
-//     out = in * (bias + scale * sum of in^2 over the channels c - half to c + half)^-beta.
+//     out = in * (bias + scale * sum of in^2 over the channels c - before to c + after)^-beta.
 // Channels come in `blocks` blocks of `pack` (1, 4, 8 or 16), `step` floats apart.
 struct LrnAcross {
     const float* in;
     float* out;
     size_t step;
-    int blocks, pack, half;
+    int blocks, pack, before, after;
     float scale, bias, beta;
     size_t pixels;
-    float* scratch;  // lrn_scratch(blocks, pack, half) floats where pack > 1
+    float* scratch;  // lrn_scratch(blocks, pack, before + after) floats where pack > 1
 };
 typedef void (*LrnKernel)(const LrnAcross& t);
 
 enum { kLrnPixels = 4 };  // squares of so many pixels are kept at a time
-inline size_t lrn_scratch(int blocks, int pack, int half) {
-    return kLrnPixels * ((size_t)blocks * pack + 2 * (size_t)half);
+// around: before + after of LrnAcross.
+inline size_t lrn_scratch(int blocks, int pack, int around) {
+    return kLrnPixels * ((size_t)blocks * pack + (size_t)around);
 }
 
 struct NormKernels {
