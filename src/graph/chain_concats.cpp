@@ -34,6 +34,7 @@ int chain_concats(LayerGraph& graph, int index, const LayerMaker& make) {
     std::unique_ptr<Layer> with(make("Concat"));
     Concat* concat = as<Concat>(with.get());
     if (!concat) return 0;  // left out of this build
+    if (!graph.stop_following(graph.layer(before)->tops[0])) return 0;
     concat->axis = whole->axis;
     std::vector<int> bottoms = {graph.layer(before)->tops[0]};
     bottoms.insert(bottoms.end(), whole->bottoms.begin() + (ptrdiff_t)most, whole->bottoms.end());

@@ -146,7 +146,8 @@ int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker&) {
     // More axes than the other operand has would show in the result.
     if (!constant || !constant->bottoms.empty() || constant->data.dims != 1 ||
         constant->data.w != 1 || constant->data.dtype != DType::f32 ||
-        constant->data.elempack != 1 || graph.is<MemoryData>(graph.producer(op->bottoms[0])))
+        constant->data.elempack != 1 || graph.is<MemoryData>(graph.producer(op->bottoms[0])) ||
+        !graph.stop_following(op->bottoms[1]))
         return 0;
     op->with_scalar = 1;
     op->b = constant->data[0];

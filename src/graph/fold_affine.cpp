@@ -87,7 +87,7 @@ bool channel_constant(const LayerGraph& graph, int blob, Channels channels,
                       std::vector<float>* values) {
     const auto* constant = graph.as<MemoryData>(graph.producer(blob));
     if (!constant || !constant->bottoms.empty() || constant->data.dtype != DType::f32 ||
-        constant->data.elempack != 1)
+        constant->data.elempack != 1 || graph.kept(blob))
         return false;
     const Mat& m = constant->data;
     const int outermost = m.dims == 1 ? m.w : m.dims == 2 ? m.h : m.c;
@@ -125,7 +125,10 @@ bool affine_of_layer(const LayerGraph& graph, int index, int from, Channels chan
         return true;
     }
     if (const auto* s = graph.as<Bias>(index)) {
-        if (s->bias_data_size != channels.count) return false;
+        // On blobs of 1 and 2 axes it adds its first value to all.
+        const bool by_channels = channels.axes == 3 || gives_channels(graph, graph.producer(from));
+        if (s->bias_data_size != channels.count || (channels.count > 1 && !by_channels))
+            return false;
         f->scale.assign(1, 1.f);
         f->offset = values_of(s->bias_data);
         return true;
@@ -141,6 +144,12 @@ bool affine_of_layer(const LayerGraph& graph, int index, int from, Channels chan
     if (const auto* s = graph.as<BinaryOp>(index))
         return affine_of_binary(graph, *s, from, channels, f);
     return false;
+}
+
+// What `index`, which has been folded, reads beside `from`.
+void stop_following_constants(LayerGraph& graph, int index, int from) {
+    for (int blob : graph.layer(index)->bottoms)
+        if (blob != from) graph.stop_following(blob);
 }
 
 // The weights may lie in the user's memory, or be another layer's, too: then they are copied.
@@ -219,6 +228,7 @@ int fold_affine(LayerGraph& graph, int index, const LayerMaker&) {
         return 0;
     }
     if (status != kOk) return status;
+    stop_following_constants(graph, next, from);
     graph.absorb(index, next, false, what.c_str());
     return 1;
 }
@@ -284,6 +294,7 @@ int fold_joined_affine(LayerGraph& graph, int index, const LayerMaker&) {
         QUOLL_RETURN_IF_ERROR(apply_to_weights(w, part_of(f, first, w.num_output)));
         first += w.num_output;
     }
+    stop_following_constants(graph, next, graph.layer(index)->tops[0]);
     const std::string what = graph.layer(next)->type + " into what a Concat joins";
     for (int blob : graph.layer(index)->bottoms) graph.change(blob);  // none is kept: one reader
     graph.absorb(index, next, false, what.c_str());

@@ -33,6 +33,7 @@ int fuse_residual(LayerGraph& graph, int index, const LayerMaker&) {
     // Of two convolutions the later one takes the sum; constants belong into the bias.
     if (added > index || graph.is<MemoryData>(added)) return 0;
     const std::string what = graph.layer(next)->type + " into " + conv.type;
+    conv.adds_alike = graph.is<Eltwise>(next);
     graph.absorb(index, next, true, what.c_str());
     conv.add_input = 1;
     return conv.check_inputs() == kOk ? 1 : (int)kError;

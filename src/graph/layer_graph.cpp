@@ -14,6 +14,7 @@ LayerGraph::LayerGraph(const std::vector<Layer*>& layers,
       kept_(kept),
       gone_(blob_names.size(), 0),
       changed_(blob_names.size(), 0),
+      followed_(blob_names.size(), 1),
       producer_(blob_names.size(), -1),
       alias_(blob_names.size(), -1),
       readers_(blob_names.size()) {
@@ -121,6 +122,12 @@ void LayerGraph::replace(int index, std::unique_ptr<Layer> with, std::vector<int
 bool LayerGraph::change(int blob) {
     if (kept(blob)) return false;
     changed_[blob] = 1;
+    return true;
+}
+
+bool LayerGraph::stop_following(int blob) {
+    if (kept(blob)) return false;
+    followed_[blob] = 0;
     return true;
 }
 

@@ -73,6 +73,10 @@ public:
     // A blob whose values are no longer those of the model, though there is still one under its
     // name. False if it is kept.
     bool change(int blob);
+    // A blob keeps its values, and not all that depended on it does so any more: what the
+    // application gives in its place would not count everywhere. False if it is kept.
+    bool stop_following(int blob);
+    bool follows(int blob) const { return followed_[blob] != 0; }
     void count(const char* what) { report_.push_back(what); }
 
     ConstantBudget& constants() { return constants_; }
@@ -97,7 +101,7 @@ private:
     std::vector<Layer*> layers_;
     std::vector<std::unique_ptr<Layer>> new_;
     std::vector<std::string> blob_names_;
-    std::vector<char> kept_, gone_, changed_;
+    std::vector<char> kept_, gone_, changed_, followed_;
     std::vector<int> producer_, alias_;
     std::vector<std::vector<int>> readers_;
     std::vector<std::string> report_;

@@ -222,11 +222,13 @@ void strip_names(Model* model, const std::vector<std::string>& kept) {
     }
 }
 
-int remove_dead_layers(Model* model, OptimizeReport* report) {
+int remove_dead_layers(Model* model, const std::vector<std::string>& kept, OptimizeReport* report) {
     std::vector<std::string> outputs;
     std::set<int> keep;
     for (const std::string& blob : output_blobs(*model))
-        if (!model->layers[model->producer(blob)].is<MemoryData>()) outputs.push_back(blob);
+        if (std::count(kept.begin(), kept.end(), blob) ||
+            !model->layers[model->producer(blob)].is<MemoryData>())
+            outputs.push_back(blob);
     if (outputs.empty()) return kOk;
     for (int index : execution_order(*model, outputs)) keep.insert(index);
     for (size_t i = 0; i < model->layers.size(); i++)

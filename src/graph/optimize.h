@@ -42,8 +42,8 @@ int cut_model(Model* model, const std::vector<std::string>& inputs,
 void strip_names(Model* model, const std::vector<std::string>& kept);
 
 // Removes layers that no output needs: those without outputs, constants that nobody reads, and what
-// only they read. An Input that nothing reads stays: callers give it.
-int remove_dead_layers(Model* model, OptimizeReport* report);
+// only they read. An Input that nothing reads stays: callers give it. So does a constant in `kept`.
+int remove_dead_layers(Model* model, const std::vector<std::string>& kept, OptimizeReport* report);
 
 // The passes of run_passes. kept: blobs that must stay as they are. Blobs that get several readers
 // are given to them by a Split layer, as ncnn wants it.

@@ -37,13 +37,15 @@ struct Source {
             movers.push_back(at);
             at = graph.producer(mover.bottoms[0]);
         }
-        if (at >= 0 && (movers.empty() || graph.only_reader(at) == movers.back())) layer = at;
+        if (at < 0 || graph.kept(graph.layer(at)->tops[0])) return;
+        if (movers.empty() || graph.only_reader(at) == movers.back()) layer = at;
     }
 };
 
 // The blob of the int8 values.
 int take_int8(LayerGraph& graph, const Source& source) {
     const Layer& layer = *graph.layer(source.layer);
+    graph.stop_following(layer.tops[0]);  // it may have other readers
     if (source.movers.empty()) return layer.bottoms[0];
     graph.bypass(source.layer, "int8 moved instead of f32", LayerGraph::Output::gone);
     for (int mover : source.movers) graph.change(graph.layer(mover)->tops[0]);

@@ -66,7 +66,9 @@ int tabulate_chain(LayerGraph& graph, int index, const LayerMaker& make) {
         const int before = graph.producer(graph.layer(chain.back())->bottoms[0]);
         if (before < 0) return 0;
         const bool alone = maps_values(graph, before) && graph.only_reader(before) == chain.back();
-        if (!alone && !graph.is<AffineDequantize>(before)) return 0;
+        const bool ends =
+            graph.is<AffineDequantize>(before) && !graph.kept(graph.layer(before)->tops[0]);
+        if (!alone && !ends) return 0;
         chain.push_back(before);
     }
     Mat values = all_values();
@@ -75,7 +77,10 @@ int tabulate_chain(LayerGraph& graph, int index, const LayerMaker& make) {
         if (from.empty() || !compute(*graph.layer(chain[i]), make, {from}, &values)) return 0;
     }
     const int status = replace(graph, index, make, graph.layer(chain.back())->bottoms[0], values);
-    for (size_t i = 1; i < chain.size() && status > 0; i++) remove_unread(graph, chain[i]);
+    for (size_t i = 1; i < chain.size() && status > 0; i++) {
+        graph.stop_following(graph.layer(chain[i])->tops[0]);  // it may have other readers
+        remove_unread(graph, chain[i]);
+    }
     return status;
 }
 
@@ -87,7 +92,7 @@ int join_tables(LayerGraph& graph, int index, const LayerMaker& make) {
     int blob = -1;
     for (int input : from) {
         const int before = graph.producer(input);
-        const AffineTable* table = graph.as<AffineTable>(before);
+        const AffineTable* table = graph.kept(input) ? nullptr : graph.as<AffineTable>(before);
         const int source = table ? table->bottoms[0] : input;
         if (blob >= 0 && source != blob) return 0;
         blob = source;
@@ -98,8 +103,11 @@ int join_tables(LayerGraph& graph, int index, const LayerMaker& make) {
     Mat made;
     if (tables.empty() || !compute(*graph.layer(index), make, values, &made)) return 0;
     const int status = replace(graph, index, make, blob, made);
-    for (size_t i = 0; i < tables.size() && status > 0; i++)
-        if (graph.layer(tables[i])) remove_unread(graph, tables[i]);
+    for (size_t i = 0; i < tables.size() && status > 0; i++) {
+        if (!graph.layer(tables[i])) continue;
+        graph.stop_following(graph.layer(tables[i])->tops[0]);
+        remove_unread(graph, tables[i]);
+    }
     return status;
 }
 

@@ -33,7 +33,7 @@ struct Extractor::Private {
     template <class From>
     static Private* make(const From& from);
     int check_loaded(const char* what) const;
-    int check_blob(int index, const char* what);
+    int check_blob(int index, const char* what, bool given = false);
     void run_on(Net::Private& graph);
     int go_to_host();
     int blob_of_name(const char* name, const char* what) const;
@@ -123,7 +123,7 @@ int Extractor::Private::check_loaded(const char* what) const {
 }
 
 // Goes over to the unfused net where it has to.
-int Extractor::Private::check_blob(int index, const char* what) {
+int Extractor::Private::check_blob(int index, const char* what, bool given) {
     QUOLL_RETURN_IF_ERROR(check_loaded(what));
     if (run.blobs.size() != net->d->blobs.size() || run.has_run.size() != net->d->layers.size() ||
         (unfused && unfused != net->d->unfused) || (on_host && on_host != net->d->on_host)) {
@@ -132,7 +132,7 @@ int Extractor::Private::check_blob(int index, const char* what) {
         return kError;
     }
     const bool exists = index >= 0 && (size_t)index < run.blobs.size();
-    const bool fused = exists && !unfused && net->d->is_fused_away(index);
+    const bool fused = exists && !unfused && net->d->is_fused_away(index, given);
     if (exists && !fused && (unfused ? *unfused : *net->d).blobs[index].producer >= 0) return kOk;
     if (fused) {
         unfused = net->d->unfuse();
@@ -182,7 +182,7 @@ int Extractor::input(int index, const VkMat& in) {
 }
 
 int Extractor::Private::input(int index, const Mat& in) {
-    QUOLL_RETURN_IF_ERROR(check_blob(index, "input"));
+    QUOLL_RETURN_IF_ERROR(check_blob(index, "input", true));
     // One with an axis of size 0 has no values, but sizes.
     if (in.empty() && (in.dims == 0 || in.logical_shape().total() != 0)) {
         QUOLL_LOGE("[Extractor] input '%s' (%d): the Mat is empty",
@@ -203,7 +203,7 @@ int Extractor::Private::input(int index, const Mat& in) {
 }
 
 int Extractor::Private::input(int index, const VkMat& in) {
-    QUOLL_RETURN_IF_ERROR(check_blob(index, "input"));
+    QUOLL_RETURN_IF_ERROR(check_blob(index, "input", true));
     if (in.empty()) {
         QUOLL_LOGE("[Extractor] input '%s' (%d): the VkMat is empty",
                    net->d->blobs[index].name.c_str(), index);
@@ -275,9 +275,14 @@ int Extractor::extract(int index, VkMat& feat, VkCompute& cmd) {
 
 int Extractor::Private::compute(int* blob, VkCompute* commands) {
     QUOLL_RETURN_IF_ERROR(check_loaded("extract"));
-    // A blob that was left out because it equals another.
-    if (!unfused && *blob >= 0 && (size_t)*blob < net->d->alias.size() && net->d->alias[*blob] >= 0)
-        *blob = net->d->alias[*blob];
+    // A blob that was left out because it equals another. Not so where that one was behind it in
+    // the model, and the application gave something else in its place.
+    if (!unfused && *blob >= 0 && (size_t)*blob < net->d->alias.size()) {
+        const int same = net->d->alias[*blob];
+        const bool given = same >= 0 && (size_t)same < run.is_input.size() && run.is_input[same] &&
+                           !is_input_layer(*net->d->layers[net->d->blobs[same].producer]);
+        if (same >= 0 && !given) *blob = same;
+    }
     QUOLL_RETURN_IF_ERROR(check_blob(*blob, "extract"));
     if (run.blobs[*blob].dims != 0) return kOk;
     // As other Extractors have found out.

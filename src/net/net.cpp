@@ -164,6 +164,7 @@ void Net::Private::clear() {
     consumers.clear();
     kept.clear();
     alias.clear();
+    followed.clear();
     blob_of_name.clear();
     input_indexes.clear();
     output_indexes.clear();

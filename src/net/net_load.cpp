@@ -273,8 +273,10 @@ int Net::Private::run_graph_passes(const Option& opt) {
         layers[i] = graph.take_new_layer((int)i).release();
         destroyers[i] = LayerDestroyer();
     }
+    followed.resize(blobs.size());
     for (size_t i = 0; i < blobs.size(); i++) {
         alias[i] = graph.alias((int)i);
+        followed[i] = graph.follows((int)i);
         blobs[i].producer = blobs[i].consumer = -1;
     }
     for (size_t i = 0; i < layers.size(); i++)
@@ -451,7 +453,7 @@ int Net::Private::load_weights(const ModelBin& mb, const DataReader& dr, bool wh
     if (status == kOk && whole) status = check_all_read(dr, size);
     if (status == kOk) status = prepare_layers(opt);
     bool again = !off_host.empty();
-    for (size_t i = 0; i < blobs.size(); i++) again |= is_fused_away((int)i);
+    for (size_t i = 0; i < blobs.size(); i++) again |= is_fused_away((int)i, true);
     if (!again) source = WeightSource(), unfused_param.clear(), unfused_param.shrink_to_fit();
     return status <= 0 ? status : (int)kError;
 }

@@ -64,6 +64,7 @@ struct Net::Private : NetGraph {
     std::vector<char> kept;  // blobs of keep_blob
     // For each blob the one that holds its values since the passes ran: itself, another, or -1.
     std::vector<int> alias;
+    std::vector<char> followed;       // LayerGraph's, by blob; empty: all
     int vulkan_device = -1;           // of set_vulkan_device
     std::shared_ptr<Backend> vulkan;  // of use_vulkan_compute, one of backends while loaded
     bool records = false;             // there are layers that record themselves on the device
@@ -113,7 +114,8 @@ struct Net::Private : NetGraph {
     int load_model_file(const char* path, const Option& opt);
     // True if the net runs: load_model has succeeded, or has nothing to load.
     bool is_ready(const Option& opt);
-    bool is_fused_away(int blob) const;
+    // As one that is extracted, or given.
+    bool is_fused_away(int blob, bool given) const;
     // Make `unfused` and `on_host`; null after a message. From any thread.
     std::shared_ptr<Private> unfuse();
     std::shared_ptr<Private> bring_to_host();

@@ -41,8 +41,9 @@ bool Net::Private::is_ready(const Option& opt) {
 
 // ---------------------------------------------------------------- blobs that were fused away
 
-bool Net::Private::is_fused_away(int blob) const {
-    return alias[blob] != blob;  // there may be one of its name, with other values
+bool Net::Private::is_fused_away(int blob, bool given) const {
+    // There may be one of its name, with other values, or that not all layers read.
+    return alias[blob] != blob || (given && !followed.empty() && !followed[blob]);
 }
 
 int Net::Private::load_again(const Private& from, bool fused) {
@@ -69,6 +70,7 @@ int Net::Private::load_again(const Private& from, bool fused) {
         return kError;
     }
 #endif
+    if (from.without_weights) return load_no_weights(opt);
     if (!again.reader) return kError;  // an application's that cannot be read twice
     const std::unique_ptr<DataReader> weights(again.reader->reopen());
     const DataReader& dr = weights ? *weights : *again.reader;

@@ -224,6 +224,16 @@ def test_other_weights_and_params_stay(tmp_path):
     np.testing.assert_array_equal(np.frombuffer(data[20:], np.float32), table[[1, 50, 100, 255]])
 
 
+@pytest.mark.parametrize('option', ['--output', '--keep'])
+def test_constants_that_are_asked_for_stay(tmp_path, option):
+    (tmp_path / 'm.param').write_text('7767517\n3 3\nInput x 0 1 x\nReLU r 1 1 x y\nMemoryData k 0 1 k 0=2\n')
+    (tmp_path / 'm.bin').write_bytes(struct.pack('<2f', 3, 4))
+    param, binary, _ = optimize(tmp_path / 'm.param', tmp_path / 'm.bin', tmp_path, '0', option, 'y', option, 'k')
+    got = run_engine(param, binary, {'x': np.float32([-1, 2])}, ['y', 'k'])
+    np.testing.assert_array_equal(got['y'], [0, 2])
+    np.testing.assert_array_equal(got['k'], [3, 4])
+
+
 @pytest.mark.skipif('ENGINERUN_PREFIX' in os.environ, reason='runs the ncnn wheel')
 def test_ncnn_reads_what_is_written(net):
     ncnn = pytest.importorskip('ncnn')

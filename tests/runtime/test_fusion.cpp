@@ -451,6 +451,27 @@ TEST(Fusion, concats_of_what_others_joined) {
     EXPECT_EQ(joined, (std::vector<size_t>{2, 2, 3, 2}));
 }
 
+// What is given as a Concat's output is none of the inputs of another Concat.
+TEST(Fusion, joined_blobs_that_are_given) {
+    const std::string text =
+        "Input in 0 1 in\nReLU a 1 1 in a\nTanH b 1 1 in b\nConcat two 2 1 in a c\n"
+        "ReLU d 1 1 c d\nConcat three 3 1 in a b out\n";
+    Net plain, fused;
+    Weights none;
+    ASSERT_EQ(load(&plain, text, &none, false), kOk);
+    ASSERT_EQ(load(&fused, text, &none, true), kOk);
+    const Mat in = image(Shape(4, 3, 2));
+    for (const Net* net : {&plain, &fused}) {
+        Extractor ex = net->create_extractor();
+        Mat given(4, 3, 4), out;
+        given.fill(9.f);
+        ASSERT_EQ(ex.input("in", in), kOk);
+        ASSERT_EQ(ex.input("c", given), kOk);
+        ASSERT_EQ(ex.extract("out", out), kOk);
+        expect_near(out, run(plain, in));
+    }
+}
+
 TEST(Fusion, channels_in_blocks) {
     // Rows of channels become channels of planes: 2-D by itself, 3-D; a second reader wants rows.
     const std::string conv = "Convolution conv 1 1 b out 0=8 1=3 4=1 5=1 6=1152\n";
@@ -616,6 +637,27 @@ TEST(Fusion, refused_graphs_stay_refused) {
     }
 }
 
+// Eltwise adds blobs of one size; BinaryOp others, too.
+TEST(Fusion, sums_of_unlike_sizes) {
+    for (const char* sum : {"Eltwise s 2 1 a r out 0=1\n", "BinaryOp s 2 1 a r out 0=0\n"}) {
+        for (bool fuse : {false, true}) {
+            SCOPED_TRACE(std::string(sum) + (fuse ? "with fusion" : "without"));
+            Net net;
+            Weights weights = conv_weights();
+            ASSERT_EQ(load(&net, std::string("Input in 0 1 in\nInput r 0 1 r\n") + kConv + sum,
+                           &weights, fuse),
+                      kOk);
+            for (const Shape& added : {Shape(9, 7, 8), Shape(1, 1, 8), Shape(8)}) {
+                Extractor ex = net.create_extractor();
+                Mat out;
+                ASSERT_EQ(ex.input("in", image(Shape(9, 7, 3))), kOk);
+                ASSERT_EQ(ex.input("r", image(added)), kOk);
+                EXPECT_EQ(ex.extract("out", out) == kOk, sum[0] == 'B' || added.w == 9);
+            }
+        }
+    }
+}
+
 // What a net makes of a blob: its status, shape and type.
 std::string made(const std::string& layer, const Mat& in, bool fuse) {
     Net net;
@@ -652,6 +694,20 @@ TEST(Fusion, dropout_and_power_into_convolution) {
                  conv_weights(), Shape(9, 7, 3), 2);
     expect_fused(std::string(kConv) + "Power p 1 1 a out 0=2 1=3 2=-1\n", conv_weights(),
                  Shape(9, 7, 3), 3);
+}
+
+// Blobs of 1 and 2 axes have one channel for Bias.
+TEST(Fusion, bias_of_rows_stays) {
+    const std::string bias = "Bias s 1 1 b out 0=8\n";
+    expect_fused("Flatten f 1 1 in a\nInnerProduct fc 1 1 a b 0=8 1=0 2=72\n" + bias,
+                 Weights().tagged(72).raw(8), Shape(3, 3), 4);
+    expect_fused("Convolution1D c 1 1 in b 0=8 1=3 6=48\n" + bias, Weights().tagged(48).raw(8),
+                 Shape(9, 2), 3);
+    expect_fused("Convolution c 1 1 in b 0=8 1=1 6=72\n" + bias, Weights().tagged(72).raw(8),
+                 Shape(9), 3);
+    expect_fused("BatchNorm n 1 1 in b 0=8\n" + bias, Weights().batchnorm(8).raw(8), Shape(8), 3);
+    expect_fused(std::string(kConv) + "Bias s 1 1 a out 0=8\n", conv_weights().raw(8),
+                 Shape(9, 7, 3), 2);
 }
 
 TEST(Fusion, flatten_of_what_is_flat) {
@@ -841,6 +897,22 @@ TEST(Fusion, blobs_between) {
     ASSERT_EQ(messages.size(), 2u);
 }
 
+// An output takes the place of the blob that it equals, unless something else is given for it.
+TEST(Fusion, given_outputs_that_equal_blobs) {
+    Net net;
+    Weights none;
+    ASSERT_EQ(load(&net, "Input in 0 1 in\nReLU r 1 1 in a\nNoop n 1 1 a out\n", &none, true), kOk);
+    Mat in(2), given(2), m;
+    in.fill(1.f), given.fill(5.f);
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(ex.input("in", in), kOk);
+    ASSERT_EQ(ex.input("out", given), kOk);
+    ASSERT_EQ(ex.extract("a", m), kOk);
+    EXPECT_EQ(m[0], 1.f);
+    ASSERT_EQ(ex.extract("out", m), kOk);
+    EXPECT_EQ(m[0], 5.f);
+}
+
 // What the application does to a constant that it has extracted changes no later run.
 TEST(Fusion, constants_beside_blobs_between) {
     const std::string path = testing::TempDir() + "constants_beside_blobs_between.bin";
@@ -871,6 +943,57 @@ TEST(Fusion, constants_beside_blobs_between) {
     remove(path.c_str());
 }
 
+// What the application gives in place of a constant counts for all that read it, and so in place
+// of a blob that tables and integer products no longer read.
+TEST(Fusion, constants_that_are_given) {
+    const std::string begin = "Input in 0 1 in\n", other = "BinaryOp o 2 1 k1 in more 0=2\n";
+    const std::string split = "Split s 1 2 k k0 k1\n" + other;
+    const std::string one = "MemoryData m 0 1 k 0=1\n" + split;
+    const std::string channels = "MemoryData m 0 1 k 0=8\n" + split;
+    const std::string quantized =
+        "AffineQuantize q 1 1 in a 0=0.02 1=3\n"
+        "AffineDequantize d 1 1 a k 0=0.02 1=3\n" +
+        split;
+    const struct {
+        std::string text;
+        Weights weights;
+        Mat given;
+    } cases[] = {
+        {begin + one + "BinaryOp p 2 1 in k0 out 0=0\n", Weights().raw(1), image(Shape(1))},
+        {begin + channels + kConv + "BinaryOp p 2 1 a k0 out 0=0\n",
+         Weights().raw(8).tagged(216).raw(8), image(Shape(8))},
+        {begin + quantized +
+             "Sigmoid g 1 1 k0 b\nAffineQuantize q2 1 1 b c 0=0.004 1=-128\n"
+             "AffineDequantize d2 1 1 c out 0=0.004 1=-128\n",
+         Weights(), image(Shape(9, 7, 3))},
+    };
+    for (const auto& c : cases) {
+        SCOPED_TRACE(c.text);
+        Net plain, fused, kept;
+        Weights weights[3] = {c.weights, c.weights, c.weights};
+        ASSERT_EQ(load(&plain, c.text, &weights[0], false), kOk);
+        ASSERT_EQ(load(&fused, c.text, &weights[1], true), kOk);
+        const int layers = (int)std::count(c.text.begin(), c.text.end(), '\n');
+        const std::string param = "7767517\n" + std::to_string(layers) + " 99\n" + c.text;
+        ASSERT_EQ(kept.load_param_mem(param.c_str()), kOk);
+        ASSERT_EQ(kept.keep_blob("k"), kOk);
+        const unsigned char* bytes = weights[2].data();
+        ASSERT_EQ(kept.load_model(DataReaderFromMemory(bytes, weights[2].size())), kOk);
+        Mat expected;
+        for (const Net* net : {&plain, &fused, &kept}) {
+            Extractor ex = net->create_extractor();
+            Mat out;
+            ASSERT_EQ(ex.input("in", image(Shape(9, 7, 3))), kOk);
+            ASSERT_EQ(ex.input("k", c.given), kOk);
+            ASSERT_EQ(ex.extract("out", out), kOk);
+            if (net == &plain)
+                expected = out;
+            else
+                expect_near(out, expected);
+        }
+    }
+}
+
 // Reads once, as a cipher does: the weights would have to be kept twice.
 struct OnceReader : DataReader {
     explicit OnceReader(Weights& weights) : from(weights) {}
@@ -883,6 +1006,26 @@ struct OnceReader : DataReader {
     Weights& from;
     mutable size_t at = 0;
 };
+
+TEST(Fusion, is_undone_without_weights) {
+    Net net;
+    ASSERT_EQ(net.load_param_mem("7767517\n3 3\nInput in 0 1 in\nSigmoid g 1 1 in a\n"
+                                 "BinaryOp m 2 1 in a out 0=2\n"),
+              kOk);
+    Mat in(1), given(1), m;
+    in.fill(0.f), given.fill(5.f);
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(ex.input("in", in), kOk);
+    ASSERT_EQ(ex.extract("out", m), kOk);
+    ASSERT_EQ(ex.extract("a", m), kOk);
+    EXPECT_EQ(m[0], 0.5f);
+    in.fill(2.f);
+    ex.clear();
+    ASSERT_EQ(ex.input("in", in), kOk);
+    ASSERT_EQ(ex.input("a", given), kOk);
+    ASSERT_EQ(ex.extract("out", m), kOk);
+    EXPECT_EQ(m[0], 10.f);
+}
 
 TEST(Fusion, is_undone_whatever_the_weights_come_from) {
     const std::string param = std::string("7767517\n3 3\nInput in 0 1 in\n") +

@@ -88,7 +88,9 @@ int optimize(const Arguments& a, Model* model, BlobSizes sizes, OptimizeReport* 
         if (cut_model(model, a.cut_start, a.cut_end, all, report)) return -1;
         if (cut_model(model, a.inputs, a.outputs, all, report)) return -1;
     }
-    if (remove_dead_layers(model, report)) return -1;
+    std::vector<std::string> kept = a.keep;
+    kept.insert(kept.end(), a.outputs.begin(), a.outputs.end());
+    if (remove_dead_layers(model, kept, report)) return -1;
     if (!a.no_fusion && run_graph_passes(model, a.keep, report)) return -1;
     return store_weights(model, storage(a.flag), report);
 }

@@ -20,6 +20,7 @@ struct ConvolutionFields : ConvFields {
     // zero point), and each output channel has a weight scale, with groups, too. kInt16Input: the
     // input is f32, which is rounded to 16 bits with its scale (int16_input.h).
     int int8_affine, bottom_zero_point, top_zero_point;
+    bool adds_alike = false;      // with add_input: of the output's size alone, as Eltwise has it
     Mat weight_data_int8_scales;  // one an output channel or group
     Mat bottom_blob_int8_scales;  // one
     Mat top_blob_int8_scales;     // one, when int8_scale_term > 100

@@ -176,6 +176,18 @@ bool is_flat_input(const ConvFields& s, const Shape& input) {
            input.w == s.weight_data_size / s.num_output;
 }
 
+// What is added has the output's size, where it must; dims 0: that is not known.
+static int check_added(const Layer& layer, const ConvolutionFields& s, const std::vector<Shape>& in,
+                       const ConvGeometry& g) {
+    if (!s.adds_alike || in.size() != 2 || in[1].dims == 0) return kOk;
+    Shape sums =
+        is_flat_input(s, in[0]) ? Shape(g.num_output) : conv_output_shape(s, g, in[1].dtype);
+    sums.dtype = in[1].dtype, sums.n = in[1].n;
+    if (sums == in[1]) return kOk;
+    return layer.fail("the sum behind it: expected an input of %s, got %s",
+                      shape_text(sums).c_str(), shape_text(in[1]).c_str());
+}
+
 int convolution_geometry(const Layer& layer, const ConvolutionFields& s,
                          const std::vector<Shape>& in, ConvGeometry* g) {
     const bool s8_input = s.is_int8() && !s.int16_input();
@@ -187,15 +199,16 @@ int convolution_geometry(const Layer& layer, const ConvolutionFields& s,
         pixel[0] = Shape(1, 1, in[0].w, in[0].dtype);
         QUOLL_RETURN_IF_ERROR(conv_geometry(layer, s, pixel, false, s8_input, g));
         g->x.out = g->y.out = 1;
-        return kOk;
+        return check_added(layer, s, in, *g);
     }
     QUOLL_RETURN_IF_ERROR(conv_geometry(layer, s, in, false, s8_input, g));
     QUOLL_RETURN_IF_ERROR(convolve_axis(layer, "width", s.pad_left, s.pad_right, &g->x));
     QUOLL_RETURN_IF_ERROR(convolve_axis(layer, "height", s.pad_top, s.pad_bottom, &g->y));
     // Along d ncnn pads as SAME_UPPER in both modes.
     const bool lower = s.pad_front == kPadSameLower && s.pad_behind == kPadSameLower;
-    return convolve_axis(layer, "depth", lower ? (int)kPadSameUpper : s.pad_front,
-                         lower ? (int)kPadSameUpper : s.pad_behind, &g->z);
+    QUOLL_RETURN_IF_ERROR(convolve_axis(layer, "depth", lower ? (int)kPadSameUpper : s.pad_front,
+                                        lower ? (int)kPadSameUpper : s.pad_behind, &g->z));
+    return check_added(layer, s, in, *g);
 }
 
 Convolution::Convolution(int axes, bool grouped) : ConvolutionFields(axes, grouped) {
