@@ -144,8 +144,8 @@ int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker&) {
     if (!op || op->with_scalar || op->bottoms.size() != 2) return 0;
     const auto* constant = graph.as<MemoryData>(graph.producer(op->bottoms[1]));
     // More axes than the other operand has would show in the result.
-    if (!constant || !constant->bottoms.empty() || constant->data.dims != 1 ||
-        constant->data.w != 1 || constant->data.dtype != DType::f32 ||
+    if (!constant || !constant->bottoms.empty() || constant->type != 0 ||  // bits of integers
+        constant->data.dims != 1 || constant->data.w != 1 || constant->data.dtype != DType::f32 ||
         constant->data.elempack != 1 || graph.is<MemoryData>(graph.producer(op->bottoms[0])) ||
         !graph.stop_following(op->bottoms[1]))
         return 0;

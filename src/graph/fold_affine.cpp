@@ -86,8 +86,8 @@ struct Channels {
 bool channel_constant(const LayerGraph& graph, int blob, Channels channels,
                       std::vector<float>* values) {
     const auto* constant = graph.as<MemoryData>(graph.producer(blob));
-    if (!constant || !constant->bottoms.empty() || constant->data.dtype != DType::f32 ||
-        constant->data.elempack != 1 || graph.kept(blob))
+    if (!constant || !constant->bottoms.empty() || constant->type != 0 ||  // bits of integers
+        constant->data.dtype != DType::f32 || constant->data.elempack != 1 || graph.kept(blob))
         return false;
     const Mat& m = constant->data;
     const int outermost = m.dims == 1 ? m.w : m.dims == 2 ? m.h : m.c;

@@ -252,6 +252,28 @@ TEST(SlicedPlan, an_outlier_does_not_spoil_others) {
             }
 }
 
+// Values whose squares are beyond floats.
+TEST(SlicedPlan, an_enormous_outlier_does_not_spoil_others) {
+    QUOLL_NEED_KERNELS();
+    const Case t = {19, 12, 64, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1};
+    for (const SlicedGemmKernels* kernels : all_kernels())
+        for (float large : {1e18f, 1e20f, 1e30f}) {
+            Blobs b(t);
+            b.in[(5 * t.in_w + 3) * 16 + 3] = large;
+            run(*kernels, t, b);
+            for (int oc = 0; oc < t.out_c; oc++)
+                for (int y = 0; y < t.in_h; y++)
+                    for (int x = 6; x < t.in_w; x++)
+                        ASSERT_NEAR(b.out[b.out_at(t, x, y, oc)],
+                                    convolve(t, b, x, y, oc).value + b.bias[oc],
+                                    tolerance(64 * 9, 20))
+                            << large;
+            b.weights[700] = large;
+            EXPECT_FALSE(SlicedPlan::supports_weights(*kernels, b.weights.data(), b.shape))
+                << large;
+        }
+}
+
 TEST(SlicedPlan, zeros_and_tiny_values) {
     QUOLL_NEED_KERNELS();
     for (const SlicedGemmKernels* kernels : all_kernels())

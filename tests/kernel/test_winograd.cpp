@@ -163,8 +163,8 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
     for (float& x : zeros) x = 0.f;
     WinogradPlan::pack(kernels, weights.data(), s.in_channels, z.kernel, s.out_channels, points,
                        packed.data(), scratch.data());
-    Mat params(1);
-    params[0] = .2f;
+    Mat params(2);
+    params[0] = .2f, params[1] = -.1f;  // limits in the wrong order
     const Activation f(activation, params);
     const WinogradPlan plan(kernels, s, points, threads);
     Guarded<float> workspace(plan.workspace());
@@ -347,7 +347,7 @@ TEST(Winograd, infinities_reach_the_outputs_whose_windows_have_them) {
         const ConvAxis one = {1, 1, 1, 1, 1, 0};
         for (int most : {4, 6})
             for (int threads : {1, 3})
-                for (int activation : {0, 1, 4})
+                for (int activation : {0, 1, 3, 4})
                     for (int w : {4, 5, 9, 14})
                         check_plan(kernels, w, 11, 2, 3, 1, activation, threads, w == 9, most, 1, 1,
                                    one, true);

@@ -141,6 +141,17 @@ def test_fused_conv(activation, tmp_path):
     check(tmp_path, 'FusedConv', {'x': x}, {'w': w, 'b': b}, attributes, [want.astype(np.float32)])
 
 
+@pytest.mark.parametrize('activation', ['Selu', 'HardSigmoid', 'LeakyRelu'])
+def test_fused_gemm(activation, tmp_path):
+    x, w, b = rand(3, 4), rand(4, 5), rand(5)
+    y = x @ w + b
+    want, values = {'Selu': (.7 * np.where(y > 0, y, 1.3 * np.expm1(y)), {'alpha': 1.3, 'gamma': .7}),
+                    'HardSigmoid': (np.clip(.2 * y + .4, 0, 1), {'alpha': .2, 'beta': .4}),
+                    'LeakyRelu': (np.where(y < 0, .1 * y, y), {'alpha': .1})}[activation]
+    attributes = {'activation': activation, **{f'activation_{name}': value for name, value in values.items()}}
+    check(tmp_path, 'FusedGemm', {'x': x}, {'w': w, 'b': b}, attributes, [want.astype(np.float32)])
+
+
 @pytest.mark.parametrize('simple', [False, True])
 def test_skip_norm(simple, tmp_path):
     x, skip, scale, beta, bias = rand(2, 3, 8), rand(2, 3, 8), rand(8), rand(8), rand(8)
@@ -182,6 +193,17 @@ def test_attention(mask, tmp_path):
           [attend(q, k, v, bias).astype(np.float32)], layer='SDPA')
 
 
+def test_attention_of_causal_rows_that_are_padded_in_front(tmp_path):
+    """Such a row sees the padding before it, none of what comes later."""
+    x, w, b = rand(2, 5, 8), rand(8, 24), rand(24)
+    q, k, v = (heads(p, 2) for p in np.split(x @ w + b, 3, -1))
+    rows = np.int32([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
+    bias = np.where(rows, 0, -1e4)[:, None, None] + causal(5, 5)
+    check(tmp_path, 'Attention', {'x': x, 'mask': rows}, {'w': w, 'b': b},
+          {'order': ['x', 'w', 'b', 'mask'], 'num_heads': 2, 'unidirectional': 1},
+          [attend(q, k, v, bias).astype(np.float32)], tolerance=2e-3, layer='SDPA')
+
+
 @pytest.mark.parametrize('past', [False, True])
 def test_multi_head_attention(past, tmp_path):
     q, k, v, bias = rand(2, 3, 8), rand(2, 5, 8), rand(2, 5, 8), rand(24)
@@ -213,6 +235,15 @@ def test_rotary_embedding(interleaved, tmp_path):
     want = rotated(x, cos[positions][:, None], sin[positions][:, None], interleaved)
     check(tmp_path, 'RotaryEmbedding', {'x': x, 'positions': positions}, {'cos': cos, 'sin': sin},
           {'interleaved': interleaved}, [want])
+
+
+@pytest.mark.parametrize('columns, attributes, words', [
+    (0, {}, 'num_heads'), (2, {'num_heads': 2, 'rotary_embedding_dim': 3}, '3 values of heads of 4 are turned'),
+    (2, {'num_heads': 2, 'rotary_embedding_dim': 6}, '6 values of heads of 4 are turned')])
+def test_rotary_embedding_of_sizes_that_do_not_fit(columns, attributes, words, tmp_path):
+    x, cache = rand(2, 3, 8), rand(5, columns)
+    with pytest.raises(Failure, match=words):
+        check(tmp_path, 'RotaryEmbedding', {'x': x, 'positions': np.zeros((2, 3), np.int64)}, {'cos': cache, 'sin': cache}, attributes, [x])
 
 
 @pytest.mark.parametrize('past', [0, 3])
@@ -285,6 +316,16 @@ def test_q_linear(op, tmp_path):
     check(tmp_path, op, {'x': x}, constants, attributes, [quantized(f(real), 1 / 128, 100)])
 
 
+@pytest.mark.parametrize('axis', [1, 2, -1])
+def test_q_linear_softmax_of_old_opsets(axis, tmp_path):
+    """Over all axes from the given one on."""
+    x = RNG.integers(0, 256, (2, 3, 4)).astype(np.uint8)
+    real = (x.astype(np.float32) - 120) * np.float32(0.05)
+    want = softmax(real.reshape(2, -1) if axis == 1 else real).reshape(x.shape)
+    constants = {'xs': np.float32(0.05), 'xz': np.uint8(120), 'ys': np.float32(1 / 256), 'yz': np.uint8(0)}
+    check(tmp_path, 'QLinearSoftmax', {'x': x}, constants, {'axis': axis, 'opset': 12}, [quantized(want, 1 / 256, 0)], tolerance=1)
+
+
 def test_q_linear_concat(tmp_path):
     a, b = (RNG.integers(0, 256, (2, n)).astype(np.uint8) for n in (3, 4))
     real = np.concatenate([(a.astype(np.float32) - 9) * np.float32(0.1), (b.astype(np.float32) - 30) * np.float32(0.2)], 1)
@@ -348,6 +389,27 @@ def test_dynamic_quantize_matmul(tmp_path):
     want = (near @ (w * scale) + bias).astype(np.float32)
     check(tmp_path, 'DynamicQuantizeMatMul', {'x': x}, {'w': w, 'scale': scale, 'zero': np.int8([0]), 'bias': bias}, {},
           [want], tolerance=1e-3)
+
+
+@pytest.mark.parametrize('other', ['scale', 'zero', 'none'])
+def test_a_quantised_range_with_another_scale_or_zero_point(other, tmp_path):
+    """`other` is not what DynamicQuantizeLinear says; without a zero point it is 0."""
+    x, w = rand(3, 8), RNG.integers(-127, 128, (8, 5)).astype(np.int8)
+    step = np.float32((max(x.max(), 0) - min(x.min(), 0)) / 255)
+    point = np.uint8(np.rint(-min(x.min(), 0) / step))
+    codes = quantized(x, step, int(point)).astype(np.float32)
+    scale, zero = np.float32(.5) if other == 'scale' else step, {'zero': np.uint8(7), 'none': np.uint8(0)}.get(other, point)
+    want = (codes - zero) * scale @ (w * np.float32(.02))
+    inputs = ['q', 'w', 'k' if other == 'scale' else 's', 'ws', {'zero': 'o', 'none': ''}.get(other, 'z'), 'wz']
+    nodes = [helper.make_node('DynamicQuantizeLinear', ['x'], ['q', 's', 'z']),
+             helper.make_node('MatMulIntegerToFloat', inputs, ['y'], domain='com.microsoft')]
+    constants = {'w': w, 'ws': np.float32(.02), 'wz': np.int8(0), 'k': np.float32(.5), 'o': np.uint8(7)}
+    graph = helper.make_graph(nodes, 'g', [helper.make_tensor_value_info('x', 1, x.shape)], [helper.make_tensor_value_info('y', 1, want.shape)],
+                              [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17), helper.make_opsetid('com.microsoft', 1)], ir_version=8),
+              tmp_path / 'm.onnx')
+    have = run(convert(tmp_path / 'm.onnx', tmp_path), {'x': x}, ['y'], tmp_path)['y']
+    np.testing.assert_allclose(have, want, 1e-3, 1e-3 * np.abs(want).max())
 
 
 def test_q_gemm(tmp_path):

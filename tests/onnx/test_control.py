@@ -398,3 +398,46 @@ def test_function_whose_branch_has_a_value_called_like_its_argument(holder, tmp_
     values = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)
     net = check(model, {'x': values, 'chosen': np.array(True)}, tmp_path)
     check(model, {'x': values, 'chosen': np.array(False)}, tmp_path, net)
+
+
+def leaky(reference, output):
+    node = helper.make_node('LeakyRelu', ['x'], [output])
+    node.attribute.append(onnx.AttributeProto(name='alpha', ref_attr_name=reference, type=onnx.AttributeProto.FLOAT))
+    return node
+
+
+@pytest.mark.parametrize('given', [{}, {'a': 0.5}, {'a': 0.5, 'b': 0.125}])
+def test_attributes_of_a_function(given, tmp_path):
+    """In its branches, too; what the call does not give is the function's default."""
+    then, other = (helper.make_graph([leaky(name, name)], name, [], [info(name, None)]) for name in 'ab')
+    body = [helper.make_node('If', ['chosen'], ['part'], then_branch=then, else_branch=other), leaky('a', 'first'),
+            helper.make_node('Sub', ['part', 'first'], ['y'])]
+    defaults = [helper.make_attribute(name, value) for name, value in (('a', 0.25), ('b', 0.75))]
+    function = helper.make_function('f', 'choose', ['x', 'chosen'], ['y'], body, [helper.make_opsetid('', 17)],
+                                    attribute_protos=defaults)
+    call = helper.make_node('choose', ['x', 'chosen'], ['y'], domain='f', **given)
+    graph = helper.make_graph([call], 'g', [info('x', [3]), info('chosen', [], TensorProto.BOOL)], [info('y', [3])])
+    onnx.save(helper.make_model(graph, functions=[function], ir_version=8,
+                                opset_imports=[helper.make_opsetid('', 17), helper.make_opsetid('f', 1)]), tmp_path / 'm.onnx')
+    net = convert(tmp_path / 'm.onnx', tmp_path)
+    a, b = given.get('a', 0.25), given.get('b', 0.75)
+    for chosen, want in ((True, [0, 0, 0]), (False, [-2 * (b - a), -(b - a), 0])):
+        have = run(net, {'x': np.float32([-2, -1, 3]), 'chosen': np.array(chosen)}, ['y'], tmp_path)['y']
+        np.testing.assert_array_equal(have, np.float32(want))
+
+
+@pytest.mark.skipif('overload' not in onnx.NodeProto.DESCRIPTOR.fields_by_name, reason='an older onnx')
+def test_overloads_of_a_function(tmp_path):
+    nodes, functions = [], []
+    for name, op in (('one', 'Neg'), ('two', 'Abs')):
+        function = helper.make_function('f', 'g', ['x'], ['y'], [helper.make_node(op, ['x'], ['y'])], [helper.make_opsetid('', 17)])
+        node = helper.make_node('g', ['x'], [name], domain='f')
+        function.overload = node.overload = name
+        functions.append(function)
+        nodes.append(node)
+    nodes.append(helper.make_node('Sub', ['one', 'two'], ['y']))
+    graph = helper.make_graph(nodes, 'g', [info('x', [3])], [info('y', [3])])
+    onnx.save(helper.make_model(graph, functions=functions, ir_version=10,
+                                opset_imports=[helper.make_opsetid('', 17), helper.make_opsetid('f', 1)]), tmp_path / 'm.onnx')
+    have = run(convert(tmp_path / 'm.onnx', tmp_path), {'x': np.float32([-2, -1, 3])}, ['y'], tmp_path)['y']
+    np.testing.assert_array_equal(have, np.float32([0, 0, -6]))

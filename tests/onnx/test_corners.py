@@ -56,6 +56,9 @@ CASES = [
     # Borders wider than the axis go round it several times.
     *[case(f'Pad-wrap-{pads}', node('Pad', ['x', 'p'], mode='wrap'), {'x': X}, {'p': np.int64(pads)})
       for pads in ([0, 6, 0, 5], [7, 0, 4, 1], [3, 4, 3, 4])],
+    # What negative ones leave is what goes round.
+    *[c for pads in ([0, -1, 0, 4], [0, 4, -1, -1], [-1, 5, 0, -2])
+      for c in both(f'Pad-wrap-{pads}', node('Pad', ['x', 'p'], mode='wrap'), {'x': X}, {'p': np.int64(pads)})],
     *[case(f'Pad-reflect-{pads}', node('Pad', ['x', 'p'], mode='reflect'), {'x': X.reshape(3, 2, 2, 1)}, {'p': np.int64(pads)})
       for pads in ([2, 0, 0, 0, 1, 0, 0, 0], [0, 1, 0, 0, 0, 1, 0, 0], [2, 1, 1, 0, 2, 0, 1, 0])],
     # Integers of 16 bits wrap, which shows in what is computed of them.
@@ -65,6 +68,9 @@ CASES = [
                               ('BitShift', {'direction': 'LEFT'}, (np.uint16,))) for t in types],
     *[case(f'BitwiseNot-{t.__name__}', [node('BitwiseNot', ['x'], 'z'), node('Cast', ['z'], to=TensorProto.FLOAT)],
            {'x': np.array([1, 300, 30000], t)}) for t in (np.int16, np.uint16)],
+    # Integers that a float does not hold.
+    *[c for kind in (np.int32, np.int64) for v in (16777217, 2147483647, -2147483648)
+      for c in both(f'Pad-{v}-{kind.__name__}', node('Pad', ['x', 'p', 'v']), {'x': kind([[1, 2], [3, 4]])}, {'p': np.int64([1, 0, -1, 1]), 'v': np.array(v, kind)})],
     # Numbers with a fraction are cast to the integers that categories are.
     case('OneHotEncoder-floats', node('OneHotEncoder', ['x'], domain=ML, cats_int64s=[1, 2, 5]), {'x': X}),
     case('OneHotEncoder-doubles', node('OneHotEncoder', ['x'], domain=ML, cats_int64s=[-1, 2, 5]), {'x': np.float64(X) - 1.75}),
@@ -84,6 +90,11 @@ CASES = [
     *[case(f'DequantizeLinear-number-{"given" if given else "constant"}', node('DequantizeLinear', ['x', 's', 'z']),
            {'x': np.array(5, np.int8), **({'s': np.array(0.5, np.float32)} if given else {})},
            {'z': np.int8([3]), **({} if given else {'s': np.array(0.5, np.float32)})}) for given in (False, True)],
+    # Steps longer than any axis.
+    *[case(f'Slice-{begin}-{step}', [node('Slice', ['k', 'b', 'e', 'a', 's'], 'z'), node('Cast', ['z'], 'f', to=TensorProto.FLOAT),
+                                     node('Concat', ['f', 'x'], axis=0)],
+           {'x': X[0]}, {'k': np.int64([3, 4, 5]), 'b': np.int64([begin]), 'e': np.int64([end]), 'a': np.int64([0]), 's': np.int64([step])})
+      for begin, end, step in ((1, 2 ** 63 - 1, 2 ** 63 - 1), (2, -2 ** 63, -2 ** 63), (0, 2 ** 62, 2 ** 62))],
     # The window's length as a list of lists.
     case('HannWindow-1x1', node('HannWindow', ['n']), {'n': np.int64([[6]])}),
     case('HannWindow-1', node('HannWindow', ['n']), {'n': np.int64([6])}),
@@ -121,6 +132,8 @@ CASES = [
            {'x': IMAGE, **({'s': scale_of(sizes)} if given else {})}, {} if given else {'s': scale_of(sizes)})
       for axis, sizes in ((0, (3, 4)), (0, (4,)), (1, (3, 1)), (1, (4,)), (1, (1, 1)), (2, (3, 4)), (1, (2, 3, 4)))
       for given in (False, True)],
+    *[case(f'{op}-{how}-nan', node(op, ['x', 'i', 'u'], reduction=how), {'x': np.float32([1, np.nan, 3, np.nan]), 'u': np.float32([np.nan, 2, 7, np.nan])},
+           {'i': np.arange(4).reshape((4, 1) if op == 'ScatterND' else 4)}) for op in ('ScatterND', 'ScatterElements') for how in ('max', 'min')],
     # One tensor that is several inputs.
     *both('LayerNormalization-one', node('LayerNormalization', ['x', 's', 's']), {'x': IMAGE}, {'s': scale_of(4)}),
     *both('BatchNormalization-one', node('BatchNormalization', ['x', 's', 's', 's', 's']), {'x': IMAGE}, {'s': np.float32([1, 2, 3])}),
@@ -133,6 +146,9 @@ CASES = [
            {n: np.cos(np.arange(24, dtype=np.float32) * (i + 1)).reshape(1, 2, 3, 4) for i, n in enumerate('qkv')}) for c in (0, 1, 2, -1)],
     *[case(f'AveragePool-ceil{c}', node('AveragePool', ['x'], kernel_shape=[2], strides=[2], ceil_mode=c), {'x': IMAGE[:, :, :3]}) for c in (1, 2)],
     *[case(f'ReduceL1-noop{k}', node('ReduceL1', ['x', 'a'], noop_with_empty_axes=k), {'x': X - 2}, {'a': np.int64([])}) for k in (0, 1, 2)],
+    # Of one value they are not that value, whether it is constant or a size.
+    *[case(f'{op}-of-one', [node(op, ['k'], 'z'), node('Cast', ['z'], 'f', to=TensorProto.FLOAT), node('Add', ['x', 'f'])], {'x': X},
+           {'k': np.int32([v])}) for op, v in (('ReduceL1', -7), ('ReduceL2', -7), ('ReduceSumSquare', 7), ('ReduceLogSum', 8), ('ReduceMin', -7))],
     *[case(f'{op}-noop-{kind.__name__}', node(op, ['x', 'a'], noop_with_empty_axes=1), {'x': kind([1, 5, 3])}, {'a': np.int64([])})
       for op, kind in (('ReduceL2', np.float32), ('ReduceSumSquare', np.float32), ('ReduceLogSum', np.float32), ('ReduceLogSumExp', np.float32),
                        ('ReduceL1', np.int32), ('ReduceSumSquare', np.int64))],
@@ -164,10 +180,30 @@ def test_reflection_wider_than_the_axis(batch, tmp_path):
         ours(model, {'x': X.reshape(3, 2, 2)}, tmp_path)
 
 
+@pytest.mark.parametrize('nodes, inputs, constants, why', [
+    (helper.make_node('Split', ['x', 's'], ['z', 'y']), {'x': X}, {'s': np.int64([-1, 4])}, 'a piece of -1'),
+    (node('Tile', ['x', 'r']), {'x': X, 'r': np.int64([1, 2, 3])}, {}, 'repeats for another rank'),
+    (node('Trilu', ['x', 'k']), {'x': X}, {'k': np.int64([])}, 'k has no value'),
+    (node('CumSum', ['x', 'k']), {'x': X}, {'k': np.int64([])}, 'axis has no value'),
+])
+def test_wrong_lists_are_refused(nodes, inputs, constants, why, tmp_path):
+    with pytest.raises(Failure, match=why):
+        ours(model_of([nodes], inputs, constants), inputs, tmp_path)
+
+
 def test_indices_of_no_axes_write_all(tmp_path):
     model = model_of([node('ScatterND', ['x', 'i', 'u'])], {'x': X, 'u': X[None]}, {'i': np.zeros((1, 0), np.int64)})
     with pytest.raises(Failure, match='indices of 0'):
         ours(model, {'x': X, 'u': X[None]}, tmp_path)
+
+
+@pytest.mark.parametrize('groups, scales', [(8, 8), (4, 4), (2, 2), (3, 2)])
+def test_groups_that_do_not_go_with_the_channels(groups, scales, tmp_path):
+    """Opset 18 has a scale for each group."""
+    model = model_of([node('GroupNormalization', ['x', 's', 'b'], num_groups=groups)], {'x': IMAGE}, {n: scale_of(scales) for n in 'sb'})
+    model.opset_import[0].version = 18
+    with pytest.raises(Failure, match=f'{groups} groups of 3 channels, {scales} scales'):
+        ours(model, {'x': IMAGE}, tmp_path)
 
 
 def test_old_clip_with_bounds_exchanged(tmp_path):

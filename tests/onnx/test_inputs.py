@@ -32,6 +32,19 @@ def embedding(tmp_path):
     return convert(tmp_path / 'm.onnx', tmp_path), tmp_path
 
 
+@pytest.mark.parametrize('given', ['a', 'b'])
+def test_one_of_several_outputs_as_an_input(given, tmp_path):
+    """The node still makes the other."""
+    nodes = [helper.make_node('Split', ['x'], ['a', 'b'], axis=1), helper.make_node('Sub', ['a', 'b'], ['y'])]
+    graph = helper.make_graph(nodes, 'g', [helper.make_tensor_value_info('x', TensorProto.FLOAT, [2, 6])],
+                              [helper.make_tensor_value_info('y', TensorProto.FLOAT, [2, 3])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8), tmp_path / 'm.onnx')
+    net = convert(tmp_path / 'm.onnx', tmp_path, '--input', 'x', '--input', given, '--shape', f'{given}=2,3')
+    x, other = (np.random.default_rng(3).normal(0, 1, (2, n)).astype(np.float32) for n in (6, 3))
+    have = run(net, {'x': x, given: other}, ['y'], tmp_path)['y']
+    np.testing.assert_array_equal(have, other - x[:, 3:] if given == 'a' else x[:, :3] - other)
+
+
 SIZES = ['--shape', 'ids=2,3', '--shape', 'mask=2,3', '--shape', 'x=2,3,8']
 
 

@@ -46,6 +46,17 @@ def functions_model(levels, calls, leaf):
                              opset_imports=[helper.make_opsetid('', 17), helper.make_opsetid('f', 1)])
 
 
+@pytest.mark.parametrize('node, constants', [
+    ('y = Slice(x, c, n, zero)', {'c': []}), ('y = Slice(x, zero, n, zero, c)', {'c': []}), ('y = Slice(x, zero, n, c)', {'c': [5000000]}),
+    ('s = Squeeze(n) y = Range(zero, s, c)', {'c': []})])
+def test_lists_of_another_length(node, constants, tmp_path):
+    """Refused, or left to the run."""
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g (float[n] x) => (float[m] y) {{ n = Shape(x) {node} }}')
+    for name, values in {'zero': [0], **constants}.items():
+        model.graph.initializer.append(numpy_helper.from_array(np.int64(values), name))
+    assert attempt(model, tmp_path).returncode in (0, 1)
+
+
 @pytest.mark.parametrize('levels, calls, leaf', [
     (23, 2, [helper.make_node('Relu', ['x'], ['y'])]),
     (22, 10, []),  # nothing but calls

@@ -61,7 +61,7 @@ def test_outputs_that_are_inputs_or_read(tmp_path):
     check(*save(nodes, tmp_path, outputs=('y', 'z', 'w')), tmp_path)
 
 
-@pytest.mark.parametrize('start, end, axis', [(1, 3, 1), (-3, 2**31, 2), (0, -2, 3)])
+@pytest.mark.parametrize('start, end, axis', [(1, 3, 1), (-3, 2**31, 2), (0, -2, 3), (-100, 3, 2), (-100, 100, 3)])
 def test_slices(start, end, axis, tmp_path):
     lists = {'s': [start], 'e': [end], 'a': [axis]}
     check(*save([helper.make_node('Slice', ['x', *lists], ['y'])], tmp_path, lists), tmp_path)
@@ -77,6 +77,18 @@ def test_what_it_lacks_is_named(tmp_path):
     with pytest.raises(Failure, match=r'ncnn has no Hardmax .*StridedSlice'):
         convert(path, tmp_path, '--ncnn')
     assert not list(tmp_path.glob('*.param'))
+
+
+@pytest.mark.parametrize('mode, padding', [('bilinear', 'zeros'), ('bicubic', 'border'), ('nearest', 'zeros'), ('bilinear', 'reflection')])
+def test_samples_of_a_grid(mode, padding, tmp_path):
+    """ncnn rounds ties up, and reflects once."""
+    node = helper.make_node('GridSample', ['x', 'grid'], ['y'], mode=mode, padding_mode=padding)
+    path, inputs = save([node], tmp_path, {'grid': 8 * random(1, 3, 5, 2) - 4})
+    if mode == 'nearest' or padding == 'reflection':
+        with pytest.raises(Failure, match='param 4 of GridSample'):
+            convert(path, tmp_path, '--ncnn')
+    else:
+        check(path, inputs, tmp_path)
 
 
 def test_check(tmp_path):

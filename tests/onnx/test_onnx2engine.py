@@ -133,6 +133,15 @@ def test_cut(tmp_path):
     np.testing.assert_allclose(got, 2 * x * (x + 1), rtol=1e-5)
 
 
+def test_sizes_of_the_file_become_open(tmp_path):
+    text = 'g (float[1,2,3] x) => (float[p,q] y) { y = Flatten <axis = 2> (x) }'
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), tmp_path / 'm.onnx')
+    net = convert(tmp_path / 'm.onnx', tmp_path, '--shape', 'x=-1,2,-1')
+    for shape in ((1, 2, 3), (3, 2, 5)):
+        x = np.ones(shape, np.float32)
+        assert run(net, {'x': x}, ['y'], tmp_path)['y'].shape == (2 * shape[0], shape[2])
+
+
 def test_report(tmp_path):
     convert(model(tmp_path), tmp_path, '--report', tmp_path / 'r.txt')
     lines = (tmp_path / 'r.txt').read_text().splitlines()
@@ -225,6 +234,12 @@ def test_nothing_is_left(tmp_path, param, weights, report):
                           capture_output=True, text=True)
     assert done.returncode == 1 and 'cannot write' in done.stderr, done
     assert sorted(os.listdir(tmp_path)) == ['m.onnx']
+
+
+@pytest.mark.parametrize('option', [('--shape', 'z=1,2'), ('--constant', 'z=1')])
+def test_option_for_no_input(option, tmp_path):
+    with pytest.raises(Failure, match=r'z \(input.*given to no input'):
+        convert(model(tmp_path), tmp_path, *option)
 
 
 def test_full_disk(tmp_path):

@@ -122,6 +122,20 @@ def test_products_of_integers(tmp_path):
     check(text, [{'x': x}, {'x': x[:1]}], tmp_path, m=np.arange(8).reshape(4, 2))
 
 
+def test_axes_of_one_value_in_an_einsum(tmp_path):
+    """They are spread, whichever operand has them."""
+    text = '''g (float[1,2,3] a, float[5,3,4] b, float[1,6,2,3] c, float[5,1,3,4] d, float[2,1] e)
+            => (float[5,2,4] y, int64[3] s, float[5,6,2,4] z, float[2,4] w, float[2,3] v) {
+        y = Einsum <equation = "...ij,...jk->...ik"> (a, b)
+        s = Shape(y)
+        z = Einsum <equation = "...ij,...jk->...ik"> (c, d)
+        w = Einsum <equation = "ij,jk->ik"> (e, three)
+        v = Einsum <equation = "ij,ij,ij->ij"> (e, row, e)
+    }'''
+    inputs = {'a': rand(1, 2, 3), 'b': rand(5, 3, 4), 'c': rand(1, 6, 2, 3), 'd': rand(5, 1, 3, 4), 'e': rand(2, 1)}
+    check(text, [inputs], tmp_path, three=rand(3, 4), row=rand(1, 3))
+
+
 def test_grid_of_sizes_of_the_graph(tmp_path):
     """What PyTorch writes for indexed assignment on a feature map: ranges spread to [n, 3, h, w, 2], where h and w are sizes that a
     convolution's stride makes."""

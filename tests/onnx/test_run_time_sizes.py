@@ -5,7 +5,7 @@ import pytest
 from onnx import numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 
-from onnx_run import convert, run
+from onnx_run import Failure, convert, run
 
 
 def check(text, feeds, tmp_path, tolerance=1e-5, **constants):
@@ -56,11 +56,28 @@ NUMBERS = dict(two=np.int64(2), three=np.int64(3), four=np.int64(4), axes=np.int
                step=np.int64([-1]), minus=np.int64([-1]))
 
 
+@pytest.mark.parametrize('steps', ['', ', , steps'])
+def test_slice_of_the_first_of_five_axes(steps, tmp_path):
+    text = f'''g (float[a,5,b,2,2] x, int64[2] from, int64[2] to, int64[2] steps) => (float[p,q,r,s,t] y) {{
+        y = Slice(x, from, to{steps}) }}'''
+    feeds = [{'x': rand(a, 5, 3, 2, 2), 'from': np.int64([1, 0]), 'to': np.int64([4, -1]), 'steps': np.int64([2, 3])} for a in (3, 6)]
+    check(text, feeds, tmp_path)
+
+
 @pytest.mark.parametrize('mode', ['constant', 'reflect', 'edge'])
 def test_pad(mode, tmp_path):
     shapes = [(2, 3, 5, 6), (1, 3, 8, 7), (1, 3, 8, 12), (3, 3, 9, 9)]
     net = check(PAD.replace('MODE', mode), [{'x': rand(*s)} for s in shapes], tmp_path, **NUMBERS)
     assert 'sizes=' not in net[0].read_text()
+
+
+def test_square_of_a_size(tmp_path):
+    text = '''g (float[n] x) => (float[r] y) {
+        s = Shape(x)
+        squares = ReduceSumSquare <keepdims = 1> (s)
+        y = Expand(number, squares)
+    }'''
+    check(text, [{'x': rand(n)} for n in (2, 3)], tmp_path, number=np.float32([1]))
 
 
 def test_pads_that_are_an_input(tmp_path):
@@ -76,6 +93,16 @@ def test_pads_that_are_an_input(tmp_path):
     np.testing.assert_array_equal(have, np.pad(x[1:, :-1], ((0, 0), (2, 0)), constant_values=7))
 
 
+@pytest.mark.parametrize('pads', [[0, 2, 0, 3], [0, 5, 0, 4], [3, 9, 0, 7]])
+def test_reflection_wider_than_the_axis(pads, tmp_path):
+    """To and fro, as NumPy has it."""
+    text = 'g (float[a,b] x, int64[4] pads) => (float[c,d] y) { y = Pad <mode = "reflect"> (x, pads) }'
+    onnx.save(parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), tmp_path / 'm.onnx')
+    x = rand(2, 4)
+    have = run(convert(tmp_path / 'm.onnx', tmp_path), {'x': x, 'pads': np.int64(pads)}, ['y'], tmp_path)['y']
+    np.testing.assert_array_equal(have, np.pad(x, list(zip(pads[:2], pads[2:])), mode='reflect'))
+
+
 @pytest.mark.parametrize('start', [-5, -1, 2])
 def test_last_rows(start, tmp_path):
     """Of an axis that has fewer rows than are asked for, all are taken."""
@@ -87,6 +114,36 @@ def test_last_rows(start, tmp_path):
     }'''
     check(text, [{'x': rand(n, 4)} for n in (3, 5, 8)], tmp_path, start=np.int64([start]), end=np.int64([2 ** 62]),
           zero=np.int64([0]), one=np.int64([1]), number=np.float32([1]))
+
+
+@pytest.mark.parametrize('rows', ['4', 'm'])
+def test_a_cut_to_more_rows_than_there_are(rows, tmp_path):
+    text = f'''g (float[n,2] x, float[{rows},2] t) => (float[r] y) {{
+        s = Shape(x)
+        n = Slice(s, zero, one, zero)
+        cut = Slice(t, zero, n, zero)
+        size = Shape(cut)
+        have = Slice(size, zero, one, zero)
+        y = Expand(number, have)
+    }}'''
+    check(text, [{'x': rand(n, 2), 't': rand(4, 2)} for n in (3, 4, 6)], tmp_path, zero=np.int64([0]), one=np.int64([1]), number=np.float32([1]))
+
+
+def test_table_of_positions(tmp_path):
+    """n of its rows are added to n: Reshape knows how many come out."""
+    text = '''g (float[n,6] x) => (float[n,2,3] y) {
+        s = Shape(x)
+        n = Slice(s, zero, one, zero)
+        cut = Slice(table, zero, n, zero)
+        sum = Add(cut, x)
+        to = Concat <axis = 0> (n, parts)
+        y = Reshape(sum, to)
+    }'''
+    net = check(text, [{'x': rand(n, 6)} for n in (3, 4)], tmp_path, zero=np.int64([0]), one=np.int64([1]), parts=np.int64([2, 3]),
+                table=rand(8, 6))
+    assert 'ReshapeTo' not in net[0].read_text()
+
+
 def test_a_difference_that_is_negative(tmp_path):
     text = '''g (float[n,4] x) => (int64[1] y) {
         s = Shape(x)
@@ -97,6 +154,22 @@ def test_a_difference_that_is_negative(tmp_path):
     }'''
     check(text, [{'x': rand(n, 4)} for n in (3, 5)], tmp_path, zero=np.int64([0]), one=np.int64([1]), four=np.int64([4]),
           minus=np.int64([-1]))
+
+
+@pytest.mark.parametrize('count, sizes', [(2, (6, 7, 1)), (3, (6, 7, 4))])
+def test_pieces_of_an_open_size(count, sizes, tmp_path):
+    names = ['p', 'q', 'r'][:count]
+    model = parser.parse_model(f'''<ir_version: 8, opset_import: ["" : 18]> g (float[2,n] x) => (float {", float ".join(names)}) {{
+        {", ".join(names)} = Split <axis = 1, num_outputs = {count}> (x) }}''')
+    for output in model.graph.output:
+        output.type.Clear()
+    onnx.save(model, tmp_path / 'm.onnx')
+    net = convert(tmp_path / 'm.onnx', tmp_path)
+    for n in sizes:
+        x, each = rand(2, n), -(-n // count)
+        have = run(net, {'x': x}, names, tmp_path)
+        for i, name in enumerate(names):
+            np.testing.assert_array_equal(have[name], x[:, i * each:(i + 1) * each])
 
 
 # Swin's windows of 4 x 4: reshapes to rank 6 whose sizes the graph computes.
@@ -129,6 +202,14 @@ def test_windows(tmp_path):
           size=np.int64([4]), c=np.int64([3]), to_rows=np.int64([-1, 16, 3]))
 
 
+@pytest.mark.parametrize('index', [2, -3])
+def test_index_on_an_open_axis(index, tmp_path):
+    text = 'g (float[n,m] x) => (float[n] y) { y = Gather <axis = 1> (x, index) }'
+    net = check(text, [{'x': rand(2, m)} for m in (3, 5)], tmp_path, index=np.int64(index))
+    with pytest.raises(Failure, match='index'):
+        run(net, {'x': rand(4, 2)}, ['y'], tmp_path)
+
+
 # What a detector does with the boxes that it keeps, which may be none: a head of dense layers and convolutions.
 KEEP = '''g (float[n,8] x) => (float[m,3] scores, float[m,2,2,4] maps, int64[m] best) {
     s = Gather <axis = 1> (x, zero)
@@ -153,6 +234,21 @@ def test_nothing_is_found(tmp_path):
     check(KEEP, [{'x': some}, {'x': none}, {'x': some[:2]}], tmp_path, zero=np.int64(0), limit=np.float32(0),
           axes=np.int64([0]), w1=rand(12, 8), b1=rand(12), w2=rand(3, 12), b2=rand(3), to_image=np.int64([-1, 3, 2, 2]),
           w3=rand(4, 3, 1, 1))
+
+
+def test_filled_tensor_of_five_axes(tmp_path):
+    text = '''g (float[n,m] x) => (float[a,b,c,d,e] y) {
+        s = Shape(x)
+        all = Concat <axis = 0> (s, more)
+        filled = ConstantOfShape <value = float[1] {2}> (all)
+        y = Mul(filled, row)
+    }'''
+    check(text, [{'x': rand(*s)} for s in ((2, 3), (3, 1))], tmp_path, more=np.int64([2, 1, 3]), row=rand(3))
+
+
+def test_large_filled_tensor_of_five_axes(tmp_path):
+    text = 'g (float[1] x) => (float[a] y) { k = ConstantOfShape(sizes) t = Add(k, x) y = ReduceSum <keepdims = 0> (t, axes) }'
+    check(text, [{'x': rand(1)}], tmp_path, sizes=np.int64([2, 3, 64, 64, 64]), axes=np.int64([0, 1, 2, 3]))
 
 
 def test_axes_that_take_turns(tmp_path):
@@ -182,6 +278,19 @@ def test_transform_of_any_length(tmp_path):
 def test_half_of_a_transform_of_any_length(tmp_path):
     check('g (float[n,t,1] x) => (float[n,m,2] y) { y = DFT <axis = 1, onesided = 1> (x) }',
           [{'x': rand(*s)} for s in ((2, 5, 1), (1, 8, 1))], tmp_path, 1e-4)
+
+
+@pytest.mark.parametrize('name', ['?', '-1'])
+def test_sizes_without_a_name(name, tmp_path):
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]> g (float[a,b] x) => (float[c,d] y) {
+        s = Shape(x)
+        one = Constant <value_floats = [1.0]> ()
+        y = Expand(one, s) }""")
+    for dim in model.graph.input[0].type.tensor_type.shape.dim:
+        dim.dim_param = name
+    onnx.save(model, tmp_path / 'm.onnx')
+    x = rand(2, 3)
+    assert run(convert(tmp_path / 'm.onnx', tmp_path), {'x': x}, ['y'], tmp_path)['y'].shape == x.shape
 
 
 @pytest.mark.parametrize('shape', [(2, 4, 6, 5), (3, 4, 7)])

@@ -5,7 +5,7 @@ import pytest
 
 onnx = pytest.importorskip('onnx')
 ml_dtypes = pytest.importorskip('ml_dtypes')
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper, parser  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 from onnx_run import Failure, convert, run  # noqa: E402
@@ -147,6 +147,15 @@ def test_quantising(name, block, constant, tmp_path):
     np.testing.assert_allclose(got['y'], want[1], 1e-6, 1e-6)
 
 
+def test_bfloat16_output_of_what_is_fused(tmp_path):
+    """The Cast lies between two Transposes that undo one another."""
+    nodes = [helper.make_node('Transpose', ['x'], ['t'], perm=[1, 0]), helper.make_node('Cast', ['t'], ['c'], to=TensorProto.BFLOAT16),
+             helper.make_node('Transpose', ['c'], ['y'], perm=[1, 0])]
+    x = np.random.default_rng(7).normal(0, 2, (3, 4)).astype(np.float32)
+    model = build(nodes, [('x', TensorProto.FLOAT, [3, 4])], [('y', TensorProto.BFLOAT16, [3, 4])])
+    np.testing.assert_array_equal(answers(model, {'x': x}, tmp_path)['y'], x.astype(ml_dtypes.bfloat16).astype(np.float32))
+
+
 BITS = [('FLOAT8E4M3FN', 'UINT8'), ('INT8', 'FLOAT8E5M2'), ('UINT4', 'FLOAT4E2M1'), ('INT2', 'UINT2'), ('FLOAT16', 'INT16'),
         ('UINT16', 'BFLOAT16'), ('FLOAT', 'UINT32'), ('BOOL', 'INT8')]
 
@@ -182,3 +191,19 @@ def test_bits_that_are_not_held(attributes, words, tmp_path):
     onnx.save(model, tmp_path / 'm.onnx')
     with pytest.raises(Failure, match=f'bits .BitCast, opset 26.: .*{words}'):
         convert(tmp_path / 'm.onnx', tmp_path)
+
+
+@pytest.mark.parametrize('name', ['FLOAT8E4M3FN', 'FLOAT8E5M2'])
+@pytest.mark.parametrize('around', ['Swish', 'Transpose', 'Reshape'])
+def test_rounding_within_what_is_fused(name, around, tmp_path):
+    """The pair of casts is no Identity."""
+    before, after = {'Swish': ('', 's = Sigmoid(r) y = Mul(x, s)'),
+                     'Transpose': ('t = Transpose <perm = [2, 0, 1]> (x)', 'y = Transpose <perm = [1, 2, 0]> (r)'),
+                     'Reshape': ('t = Reshape(x, a)', 'y = Reshape(r, b)')}[around]
+    model = parser.parse_model(f'''<ir_version: 12, opset_import: ["" : 25]> g (float[2,3,4] x) => (float[2,3,4] y)
+        <int64[2] a = {{6, 4}}, int64[3] b = {{2, 3, 4}}> {{
+        {before} c = Cast <to = {number(name)}> ({'t' if before else 'x'}) r = Cast <to = 1> (c) {after} }}''')
+    x = np.random.default_rng(6).normal(0, 2, (2, 3, 4)).astype(np.float32)
+    rounded = x.astype(helper.tensor_dtype_to_np_dtype(number(name))).astype(np.float32)
+    want = x / (1 + np.exp(-rounded)) if around == 'Swish' else rounded
+    np.testing.assert_allclose(answers(model, {'x': x}, tmp_path)['y'], want, 1e-5, 1e-6)

@@ -3,9 +3,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip('onnxruntime')
+import onnx  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 
-from onnx_run import Failure, convert  # noqa: E402
+from onnx_run import Failure, convert, run  # noqa: E402
 from test_ml import ML, check, forest, rows  # noqa: E402
 
 BOTH = {'label': TensorProto.INT64, 'y': TensorProto.FLOAT}
@@ -48,6 +49,19 @@ def test_linear_classifier(transform, rho, tmp_path):
     node = helper.make_node('SVMClassifier', ['x'], ['label', 'y'], domain=ML, kernel_type='LINEAR', kernel_params=[0., 0., 0.], rho=rho,
                             coefficients=rng.normal(0, 1, 18).tolist(), classlabels_ints=[4, 1, 9], post_transform=transform)
     check([node], {'x': rows(rng, missing=False)}, BOTH, tmp_path, ml=1)
+
+
+def test_linear_regressor_with_a_transform(tmp_path):
+    """As the operator's definition says: ONNX Runtime leaves it out."""
+    x, weights = np.random.default_rng(25).normal(0, 1, (4, 6)).astype(np.float32), [.3, -.2, .1, .5, -.4, .2]
+    node = helper.make_node('SVMRegressor', ['x'], ['y'], domain=ML, kernel_type='LINEAR', kernel_params=[0., 0., 0.], n_supports=0,
+                            coefficients=weights, rho=[.2], post_transform='LOGISTIC')
+    graph = helper.make_graph([node], 'g', [helper.make_tensor_value_info('x', TensorProto.FLOAT, [4, 6])],
+                              [helper.make_tensor_value_info('y', TensorProto.FLOAT, [4, 1])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17), helper.make_opsetid(ML, 1)], ir_version=8)
+    onnx.save(model, tmp_path / 'm.onnx')
+    have = run(convert(tmp_path / 'm.onnx', tmp_path), {'x': x}, ['y'], tmp_path)['y']
+    np.testing.assert_allclose(have[:, 0], 1 / (1 + np.exp(-(x @ np.float32(weights) + .2))), 1e-5, 1e-5)
 
 
 @pytest.mark.parametrize('transform', ['NONE', 'LOGISTIC', 'SOFTMAX', 'SOFTMAX_ZERO'])

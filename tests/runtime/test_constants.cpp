@@ -116,6 +116,27 @@ TEST(Constants, constants_whose_size_follows_from_values) {
     }
 }
 
+TEST(Constants, one_integer_as_an_operand_stays_an_integer) {
+    const std::string param =
+        "7767517\n3 3\nInput in 0 1 in\nMemoryData m 0 1 m 0=1 22=3\n"
+        "BinaryOp o 2 1 in m out\n";
+    const int number = 5;
+    Shape shape(3);
+    shape.dtype = DType::s32;
+    Mat in(shape);
+    for (int i = 0; i < 3; i++) ((int*)in)[i] = i;
+    for (bool fusion : {false, true}) {
+        Net net;
+        net.opt.use_graph_fusion = fusion;
+        ASSERT_EQ(net.load_param_mem(param.c_str()), kOk);
+        const unsigned char* bytes = (const unsigned char*)&number;
+        ASSERT_EQ(net.load_model(DataReaderFromMemory(bytes, sizeof(number))), kOk);
+        const Mat out = run(net, in);
+        ASSERT_EQ(out.w, 3);
+        for (int i = 0; i < 3; i++) EXPECT_EQ(((const int*)out)[i], i + 5);
+    }
+}
+
 // Each layer counts what it does.
 class CountedTile : public Layer {
 public:

@@ -133,6 +133,31 @@ TEST(Layouts, blobs_that_overflow_are_noticed) {
     }
 }
 
+// What a net is given is f32: results of its first layer may be f16 all the same.
+TEST(Layouts, first_layers_run_as_planned) {
+    for (const int channels : {3, 6, 8, 16}) {
+        const std::string c = std::to_string(channels);
+        const std::string text =
+            "7767517\n3 3\nInput in 0 1 in\nConvolutionDepthWise c 1 1 in a 0=" + c +
+            " 1=3 4=1 5=1 6=" + std::to_string(9 * channels) + " 7=" + c +
+            "\nReLU r 1 1 a out 0=0.1\n";
+        Net net;
+        net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = true;
+        net.opt.use_graph_fusion = false;
+        ASSERT_EQ(0, net.load_param_mem(text.c_str()));
+        ASSERT_EQ(0, net.load_model(RandomWeights()));
+        Watch watch;
+        Extractor ex = net.create_extractor();
+        ex.set_layer_observer(&watch);
+        Mat in(24, 24, channels);
+        in.fill(0.5f);
+        ASSERT_EQ(0, ex.input("in", in));
+        Mat out;
+        ASSERT_EQ(0, ex.extract("out", out));
+        EXPECT_TRUE(watch.surprises.empty()) << watch.surprises[0];
+    }
+}
+
 // A packed blob of which all readers take planar ones is unpacked once, where it is made.
 TEST(Layouts, blobs_for_planar_readers_are_unpacked_once) {
     class Outputs : public LayerObserver {

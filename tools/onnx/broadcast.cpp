@@ -19,8 +19,9 @@ bool broadcast_shape(Op& op, const std::vector<Value*>& inputs, std::vector<Dim>
         Dim& out = (*shape)[a];
         for (const Value* v : inputs) {
             const Dim d = size_at(v, a, rank);
-            if (d.is(1) || same(d, out)) continue;
-            if (out.is(1))
+            // A table cut to n rows is added to n of them, or there is but one row of it.
+            if (d.is(1) || same(d, out) || op.c.symbols.is_limited(d, out)) continue;
+            if (out.is(1) || op.c.symbols.is_limited(out, d))
                 out = d;
             else if (out.known() && d.known())
                 return op.fail("sizes %lld and %lld on axis %d", (long long)out.value,

@@ -43,6 +43,8 @@ public:
         c.set_leave_matrices(to_net_);
         for (const ValueInfo& v : outputs()) c.reserve(param_word(v.name));
         add_inputs();
+        for (const auto& shape : options_.shapes) check_input(shape.first, "sizes");
+        for (const auto& constant : options_.constants) check_input(constant.first, "a constant");
         for (const auto& t : graph_.initializers)
             if (!c.find_value(t.first)) c.add_constant(t.first, t.second);
         const std::vector<const Node*> order = sorted_nodes();
@@ -120,8 +122,12 @@ private:
                 return refuse("the shape given has " + std::to_string(given->second.size()) +
                               " sizes, expected " + std::to_string(shape.size()));
             shape.resize(given->second.size());
-            for (size_t i = 0; i < shape.size(); i++)
-                if (given->second[i] >= 0) shape[i] = Dim(given->second[i]);
+            for (size_t i = 0; i < shape.size(); i++) {
+                if (given->second[i] >= 0)
+                    shape[i] = Dim(given->second[i]);
+                else if (shape[i].known() || shape[i].symbol == 0)
+                    shape[i] = c.symbols.named(info.name + "." + std::to_string(i));
+            }
         } else if (!info.has_shape && info.is_tensor && info.type != ElementType::kUndefined) {
             return refuse("its rank is not known; give it with --shape");
         }
@@ -192,6 +198,18 @@ private:
         add_input(info);
     }
 
+    // What is given to a name that the model lacks would go unnoticed.
+    void check_input(const std::string& name, const std::string& given) {
+        const auto& chosen = options_.inputs;
+        const bool found = std::any_of(graph_.inputs.begin(), graph_.inputs.end(),
+                                       [&](const ValueInfo& v) { return v.name == name; }) ||
+                           std::find(chosen.begin(), chosen.end(), name) != chosen.end();
+        if (found && !graph_.initializers.count(name)) return;
+        converter_->problems.push_back(
+            {name, "input",
+             given + " given to " + (found ? "what has values in the file" : "no input"), 0});
+    }
+
     void add_inputs() {
         std::set<std::string> wanted(options_.inputs.begin(), options_.inputs.end());
         for (const ValueInfo& v : graph_.inputs)
@@ -236,15 +254,30 @@ private:
     void run_node(const Node& node, Fusion* fusion) {
         // What lies before a cut is not converted.
         bool cut = !node.outputs.empty();
-        for (const std::string& o : node.outputs) cut = cut && cut_.count(o) != 0;
+        bool some = false;
+        for (const std::string& o : node.outputs) {
+            cut = cut && cut_.count(o) != 0;
+            some = some || cut_.count(o) != 0;
+        }
         if (cut) return;
+        // It makes its other outputs.
+        Node rest;
+        if (some) {
+            rest = node;
+            rest.name = node.label();
+            for (std::string& o : rest.outputs)
+                if (cut_.count(o)) o.clear();
+        }
         const auto refuse = [&](const std::string& why) {
             converter_->problems.push_back(
                 {node.name, node.op, why, converter_->opset(node.domain)});
         };
         // A file may ask for anything; what no check has foreseen is that node's error.
         try {
-            if (!fusion->run(node)) converter_->run_node(node);
+            if (some)
+                converter_->run_node(rest);
+            else if (!fusion->run(node))
+                converter_->run_node(node);
         } catch (const LimitError& e) {
             refuse(e.what());
             beyond_limits_ = true;  // so would be the next

@@ -146,15 +146,16 @@ bool Converter::add_output(const std::string& name, ElementType type,
         problems.push_back({name, "output", why, opset("")});
         return false;
     }
-    if (v->type == ElementType::kBfloat16) from = narrow(from, v->type);
+    // What fusion makes may have the type that a Cast before it had.
+    const ElementType as = type == ElementType::kUndefined ? v->type : type;
+    if (as == ElementType::kBfloat16 && v->floats()) from = narrow(from, as);
     const std::string layer_name = unique("output_" + name);
     layer_names_.insert(layer_name);
     ModelLayer& layer = model.add("Output", layer_name, {from}, {param_word(name)});
     // One value: as many axes as the model declares.
     const bool one = declared && symbols.product(v->shape).is(1) &&
                      symbols.product(*declared).is(1) && (int)declared->size() != rank;
-    set_spec(&layer, type == ElementType::kUndefined ? v->type : type, one ? *declared : v->shape,
-             form.batch && !one);
+    set_spec(&layer, as, one ? *declared : v->shape, form.batch && !one);
     if (v->type == ElementType::kString) string_ports_.push_back(layer_name);
     outputs_.push_back(param_word(name));
     return true;

@@ -68,7 +68,7 @@ struct Value {
     std::shared_ptr<const QuantizedWeight> quantized_weight;
     std::shared_ptr<const Int8Source> int8_source;
     std::shared_ptr<const BlockWeight> block_weight;  // see block_weights.h
-    std::string range_of;  // of the uint8 output of DynamicQuantizeLinear: its input
+    std::string range_of;  // of the outputs of DynamicQuantizeLinear: its input
     bool whole = false;    // of floats: whole numbers
     std::string as_float;  // of integers: the value of whole numbers that holds the same
 

@@ -161,7 +161,10 @@ Dim Symbols::larger(const Dim& a, const Dim& b) {
 Dim Symbols::smaller(const Dim& a, const Dim& b) {
     if (same(a, b)) return a;
     if (a.known() && b.known()) return Dim(std::min(a.value, b.value));
-    return text(a) < text(b) ? function("min", a, b) : function("min", b, a);
+    const Dim least = text(a) < text(b) ? function("min", a, b) : function("min", b, a);
+    for (const Dim* d : {&a, &b})
+        if (least.symbol > 0 && d->symbol > 0) limited_.insert({least.symbol, d->symbol});
+    return least;
 }
 
 Dim Symbols::function(const std::string& name, const Dim& a) {

@@ -5,7 +5,9 @@
 #include <stdint.h>
 
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace quoll {
@@ -41,6 +43,10 @@ public:
     Dim divide(const Dim& a, const Dim& b);  // rounded down
     Dim larger(const Dim& a, const Dim& b);
     Dim smaller(const Dim& a, const Dim& b);
+    // Whether a is the smaller one of b and some other size.
+    bool is_limited(const Dim& a, const Dim& b) const {
+        return limited_.count({a.symbol, b.symbol}) != 0;
+    }
     int count() const { return (int)entries_.size(); }
     // Any other function of sizes, known by its text.
     Dim function(const std::string& text, const Dim& a);
@@ -66,6 +72,7 @@ private:
 
     std::vector<Entry> entries_;
     std::map<std::string, int> by_text_;
+    std::set<std::pair<int, int>> limited_;  // symbols of a and b of is_limited()
 };
 
 }  // namespace onnx_tool

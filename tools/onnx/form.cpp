@@ -82,13 +82,16 @@ std::string Converter::regroup(const std::string& blob, const std::vector<Dim>& 
         copied += copy;
         zero |= to[i].is(0);
     }
-    if (unknown == 0 && copied == 1) {  // one size that is not a number may be "what remains"
+    if (unknown == 0 && copied == 1 &&
+        !zero) {  // one size that is not a number may be "what remains"
         std::replace(sizes.begin(), sizes.end(), 0, -1);
         copied = 0;
     }
-    if (unknown > 1 || (zero && copied)) {
+    // Nothing can be told of what remains beside a size of 0.
+    if (unknown > 1 || (zero && (unknown || copied))) {
         std::string moved = change_ones(blob, from, to, wish);
-        if (moved.empty() && !zero) moved = regroup_at_run_time(blob, from, to, wish);
+        if (moved.empty() && (!zero || unknown < 2))
+            moved = regroup_at_run_time(blob, from, to, wish);
         if (!moved.empty()) return moved;
         why = "a reshape with more than one size that is not known";
         return "";
@@ -222,7 +225,9 @@ std::string Converter::regroup_at_run_time(const std::string& blob, const std::v
                                            const std::vector<Dim>& to, const std::string& wish) {
     std::vector<std::string> sizes;
     int rest = 0;
+    bool zero = false;
     for (size_t i = 0; i < to.size(); i++) {
+        zero |= to[i].is(0);
         std::string size = size_blob(to[i]);
         if (size.empty() && i < from.size() && same(from[i], to[i])) {
             ModelLayer& layer = emit("ShapeOf", {blob}, "size");
@@ -233,7 +238,7 @@ std::string Converter::regroup_at_run_time(const std::string& blob, const std::v
         rest += size.empty();
         sizes.push_back(size.empty() ? size_blob(Dim(-1)) : size);
     }
-    if (rest > 1) return "";
+    if (rest > (zero ? 0 : 1)) return "";
     ModelLayer& layer = emit("ReshapeTo", {blob, size_list(sizes)}, wish);
     layer.set("allowzero", 1);
     return layer.outputs[0];

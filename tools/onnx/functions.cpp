@@ -36,7 +36,7 @@ public:
             return false;
         }
         for (const Node& node : nodes) {
-            const auto found = functions_.find(node.domain + "::" + node.op);
+            const auto found = functions_.find(function_key(node.domain, node.op, node.overload));
             if (found == functions_.end()) {
                 out->push_back(node);
                 if (!run_subgraphs(level, &out->back())) return false;
@@ -76,6 +76,8 @@ private:
             names[function.outputs[i]] = i < call.outputs.size() && !call.outputs[i].empty()
                                              ? call.outputs[i]
                                              : prefix + function.outputs[i];
+        std::map<std::string, Attribute> given = call.attributes;
+        given.insert(function.defaults.begin(), function.defaults.end());
         std::vector<Node> body = function.nodes;
         for (const Node& node : body)
             for (const auto* list : {&node.inputs, &node.outputs})
@@ -84,21 +86,24 @@ private:
         for (Node& node : body) {
             node.name = prefix + node.label();
             rename_values(names, &node);
-            set_attributes(&node, call);
+            set_attributes(given, &node);
         }
         return body;
     }
 
-    // Attributes that stand for the call's; those that it does not give are absent.
-    static void set_attributes(Node* node, const Node& call) {
+    // Attributes that stand for the call's; those that it does not give are absent. Subgraphs are
+    // the node's own: rename_values() has copied them.
+    static void set_attributes(const std::map<std::string, Attribute>& all, Node* node) {
         for (auto it = node->attributes.begin(); it != node->attributes.end();) {
             const std::string reference = it->second.reference;
             if (reference.empty()) {
+                if (it->second.g)
+                    for (Node& inner : it->second.g->nodes) set_attributes(all, &inner);
                 ++it;
                 continue;
             }
-            const auto given = call.attributes.find(reference);
-            if (given == call.attributes.end()) {
+            const auto given = all.find(reference);
+            if (given == all.end()) {
                 it = node->attributes.erase(it);
             } else {
                 it->second = given->second;
@@ -164,6 +169,11 @@ void rename_in_subgraph(const Names& outside, Graph* graph) {
 }
 
 }  // namespace
+
+std::string function_key(const std::string& domain, const std::string& name,
+                         const std::string& overload) {
+    return domain + "::" + name + (overload.empty() ? "" : "::" + overload);
+}
 
 void rename_values(const Names& names, Node* node) {
     for (auto* list : {&node->inputs, &node->outputs}) {

@@ -10,8 +10,12 @@ namespace onnx_tool {
 struct Function {
     std::vector<std::string> inputs, outputs;
     std::vector<Node> nodes;
+    std::map<std::string, Attribute> defaults;  // of attributes that a call need not give
 };
-typedef std::map<std::string, Function> Functions;  // by "domain::name"
+typedef std::map<std::string, Function> Functions;  // by function_key()
+
+std::string function_key(const std::string& domain, const std::string& name,
+                         const std::string& overload);
 
 // Puts the nodes of functions in place of the nodes that call them, functions within functions
 // included. False, with a message, when a function calls itself; LimitError (limits.h) when they

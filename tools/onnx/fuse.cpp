@@ -109,7 +109,9 @@ std::string Match::root(const std::string& value) const {
         if (!node || !passes_on(*node)) break;
         const Value *from = c.find_value(node->inputs[0]), *to = c.find_value(name);
         if (!from || !to) break;
-        if (node->op == "Cast" && (!from->floats() || !to->floats())) break;
+        // A Cast to floats of few bits rounds.
+        if (node->op == "Cast" && (!from->floats() || !to->floats() || is_small_float(to->type)))
+            break;
         name = node->inputs[0];
     }
     return name;

@@ -67,7 +67,7 @@ public:
     const Node& last;
     Converter& c;
 
-    // The value behind Identity, Dropout and casts between float types.
+    // The value behind Identity, Dropout and casts between floats that do not round.
     std::string root(const std::string& value) const;
     bool same(const std::string& a, const std::string& b) const { return root(a) == root(b); }
     // The node that makes a value (of the operator, if one is named), null if there is none.

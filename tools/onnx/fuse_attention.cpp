@@ -222,10 +222,14 @@ bool sizes_of(const Value* q, const Value* k, const Value* v, Sizes* s) {
 }
 
 // The form in which a mask goes with queries of that form; false if it does not.
-bool mask_form(const Value& mask, const Sizes& s, const Form& form, Form* to) {
+bool mask_form(const Symbols& symbols, const Value& mask, const Sizes& s, const Form& form,
+               Form* to) {
     const int rank = mask.rank(), lead = (int)s.lead.size();
-    if (rank < 2 || rank - 2 > lead || !same(mask.shape[(size_t)rank - 2], s.src) ||
-        !same(mask.shape.back(), s.dst))
+    const auto fits = [&](const Dim& own, const Dim& all) {  // cut to as many, if there are so many
+        return same(own, all) || symbols.is_limited(own, all);
+    };
+    if (rank < 2 || rank - 2 > lead || !fits(mask.shape[(size_t)rank - 2], s.src) ||
+        !fits(mask.shape.back(), s.dst))
         return false;
     // Which of the leading axes, from the innermost, it has.
     std::vector<char> has((size_t)lead, 0);
@@ -255,7 +259,7 @@ bool mask_form(const Value& mask, const Sizes& s, const Form& form, Form* to) {
 }
 
 // The forms in which queries, keys and values, and the mask, go into the layer; false: in none.
-bool forms_of(const AttentionOperands& o, Form* form, Form* mask) {
+bool forms_of(const Symbols& symbols, const AttentionOperands& o, Form* form, Form* mask) {
     Sizes s;
     if (!sizes_of(o.q, o.k, o.v, &s)) return false;
     const int rank = o.q->rank();
@@ -264,7 +268,7 @@ bool forms_of(const AttentionOperands& o, Form* form, Form* mask) {
     std::vector<Form> forms = {rank == 5 ? Form{true, {2, 1, 1}} : Form::batched(rank)};
     if (!batch) forms.insert(forms.begin(), Form{false, {rank - 2, 1, 1}});
     for (const Form& f : forms) {
-        if (o.mask && !mask_form(*o.mask, s, f, mask)) continue;
+        if (o.mask && !mask_form(symbols, *o.mask, s, f, mask)) continue;
         *form = f;
         return true;
     }
@@ -273,14 +277,15 @@ bool forms_of(const AttentionOperands& o, Form* form, Form* mask) {
 
 }  // namespace
 
-bool is_attention(const AttentionOperands& o) {
+bool is_attention(const Symbols& symbols, const AttentionOperands& o) {
     Form form, mask;
-    return forms_of(o, &form, &mask);
+    return forms_of(symbols, o, &form, &mask);
 }
 
 bool convert_attention(Op& op, const AttentionOperands& o) {
     Form form, mask;
-    if (!forms_of(o, &form, &mask)) return op.fail("operands that do not go together");
+    if (!forms_of(op.c.symbols, o, &form, &mask))
+        return op.fail("operands that do not go together");
     std::vector<std::string> from;
     for (Value* v : {o.q, o.k, o.v}) from.push_back(op.blob(v, form));
     if (o.mask) from.push_back(op.blob(o.mask, mask));
@@ -457,7 +462,7 @@ bool convert_rotary(Op& op) {
         // Those of all heads are the same.
         const bool heads =
             rank == 4 && angle->rank() >= 3 && !angle->shape[(size_t)angle->rank() - 3].is(1);
-        if (heads || !mask_form(*angle, s, form, &to) || to.groups.size() != 2)
+        if (heads || !mask_form(op.c.symbols, *angle, s, form, &to) || to.groups.size() != 2)
             return op.fail("cosines and sines of another shape");
         from.push_back(op.blob(op.in(i), to));
     }

@@ -33,6 +33,7 @@ struct Attribute {
 
 struct Node {
     std::string name, op, domain;
+    std::string overload;  // of the functions of that name the one that is called
     std::vector<std::string> inputs, outputs;
     std::map<std::string, Attribute> attributes;
 

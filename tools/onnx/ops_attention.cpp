@@ -137,7 +137,7 @@ bool attend_at_once(Op& op, Nodes& n, float scale, Scores* s) {
         o.mask = mask.empty() ? nullptr : n.value(mask);
         if (!o.mask) return false;
     }
-    if (!is_attention(o)) return false;
+    if (!is_attention(op.c.symbols, o)) return false;
     s->out = n.emit("SDPA", [&](Op& layer) { return convert_attention(layer, o); });
     if (n.ok()) op.c.count("fused: SDPA");
     return n.ok();
@@ -288,24 +288,28 @@ bool flex_attention(Op& op) {
     return attend(op, n, &s) && n.set(0, s.out);
 }
 
-// com.microsoft's mask_index or key_padding_mask; false after op.fail().
+// com.microsoft's mask_index or key_padding_mask; false after op.fail(). What is padding has the
+// filter value added, what comes later the lowest number: a row of padding sees padding alone.
 bool padding_mask(Op& op, Nodes& n, int input, Scores* s) {
+    const float filter = s->masked;
+    s->masked = std::numeric_limits<float>::lowest();
     if (!op.has(input)) return true;
+    const auto add = [&](const std::string& allowed) {
+        s->bias.push_back(n.add("Where", {allowed, n.scalar(0.f), n.scalar(filter)}));
+        return n.ok();
+    };
     const Value* m = op.in(input);
     const std::string mask = n.in(input);
     if (m->rank() == 1) {  // keys of each item
         if (!same(m->shape[0], n.value(s->q)->shape[0]))
             return op.fail("a mask of rank 1 that is not one length an item");
-        s->allowed.push_back(
-            n.add("Less", {count_to(n, size_of(n, s->k, 2)),
-                           n.cast(unsqueeze(n, mask, {1, 2, 3}), ElementType::kInt64)}));
-        return n.ok();
+        return add(n.add("Less", {count_to(n, size_of(n, s->k, 2)),
+                                  n.cast(unsqueeze(n, mask, {1, 2, 3}), ElementType::kInt64)}));
     }
     if (m->rank() < 2 || m->rank() > 3) return op.fail("a mask of rank %d", m->rank());
     const std::vector<int64_t> axes =
         m->rank() == 2 ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1};
-    s->allowed.push_back(n.cast(unsqueeze(n, mask, axes), ElementType::kBool));
-    return n.ok();
+    return add(n.cast(unsqueeze(n, mask, axes), ElementType::kBool));
 }
 
 // Where com.microsoft's Attention and QAttention have what they can do without; -1: nowhere.
@@ -446,6 +450,11 @@ std::string rotate(Op& op, Nodes& n, const std::string& x, const Rotation& r) {
         return "";
     }
     const int64_t all = v->shape[3].value, size = r.size ? r.size : all;
+    if (size < 2 || size > all || size % 2 != 0) {
+        op.fail("%lld values of heads of %lld are turned, expected an even number", (long long)size,
+                (long long)all);
+        return "";
+    }
     std::string caches[2] = {r.cos, r.sin};
     for (std::string& cache : caches) {
         if (!r.positions.empty()) cache = n.add("Gather", {cache, r.positions});
@@ -495,7 +504,8 @@ bool rotary(Op& op, const std::string& positions, const std::string& cos, const 
     const bool flat = op.in(0)->rank() == 3;
     if (flat && r.heads < 1 && r.size < 1) {
         const Value* c = n.value(cos);
-        if (!c->shape.back().known()) return op.fail("num_heads");
+        if (c->rank() < 1 || !c->shape.back().known() || c->shape.back().value < 1)
+            return op.fail("num_heads");
         r.size = 2 * c->shape.back().value;
         r.heads = op.in(0)->shape[2].known() ? op.in(0)->shape[2].value / r.size : 0;
     }

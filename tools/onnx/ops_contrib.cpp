@@ -29,18 +29,20 @@ std::string activate(Op& op, Nodes& n, const std::string& x) {
         return n.add("Clip", {x, n.scalar(p[0]), n.scalar(p[1])});
     }
     Attributes attributes;
-    if (op.has_attr("activation_alpha")) p = {op.attr_float("activation_alpha", 0.f)};
-    if (op.has_attr("activation_beta"))
-        p.resize(1), p.push_back(op.attr_float("activation_beta", 0.f));
     if (p.size() > 0) attributes["alpha"] = attribute_of(p[0]);
     if (p.size() > 1) attributes["beta"] = attribute_of(p[1]);
+    for (const char* name : {"alpha", "beta", "gamma"}) {
+        const std::string given = std::string("activation_") + name;
+        if (op.has_attr(given.c_str()))
+            attributes[name] = attribute_of(op.attr_float(given.c_str(), 0.f));
+    }
     return n.add(type, {x}, attributes);
 }
 
 Attributes without_activation(const Op& op) {
     Attributes kept = op.node.attributes;
-    for (const char* name :
-         {"activation", "activation_params", "activation_alpha", "activation_beta"})
+    for (const char* name : {"activation", "activation_params", "activation_alpha",
+                             "activation_beta", "activation_gamma"})
         kept.erase(name);
     return kept;
 }
@@ -219,7 +221,11 @@ bool dynamic_quantize_matmul(Op& op) {
 // A, B, a_scale, b_scale, a_zero_point, b_zero_point, bias.
 bool matmul_integer_to_float(Op& op) {
     const Value* x = op.c.find_value(op.in(0)->range_of);
-    if (x && x->floats()) {
+    // Whether an input is the scale or the zero point that go with input 0.
+    const auto goes_along = [&](int i) {
+        return op.has(i) && op.in(i)->range_of == op.in(0)->range_of;
+    };
+    if (x && x->floats() && goes_along(2) && goes_along(4)) {
         Node whole = op.node;
         whole.inputs = {x->name, op.node.inputs[1], op.node.inputs[3]};
         for (int i : {5, 6}) whole.inputs.push_back(op.has(i) ? op.node.inputs[(size_t)i] : "");
@@ -257,12 +263,15 @@ bool q_linear(Op& op, const char* type) {
     back.push_back(1);
     if (last && n.ok()) x = n.transpose(x, front);
     std::string y;
-    if (std::string(type) == "Softmax" && opset < 13) {
+    if (std::string(type) == "Softmax" && opset < 13) {  // over all axes from this one on
         int axis = 0;
         if (!op.axis(op.attr("axis", 1), rank, &axis)) return false;
-        if (axis != rank - 1) return op.fail("Softmax over several axes");
+        const std::string rows = n.add("Flatten", {x}, {{"axis", attribute_of((int64_t)axis)}});
+        y = n.add("Softmax", {rows}, {{"axis", attribute_of((int64_t)-1)}});
+        y = n.add("Reshape", {y, n.add("Shape", {n.in(0)})});
+    } else {
+        y = n.add(type, {x}, attributes);
     }
-    y = n.add(type, {x}, attributes);
     if (last && n.ok()) y = n.transpose(y, back);
     return n.set(0, quantized(n, y, n.in(3), n.in(4)));
 }

@@ -58,14 +58,18 @@ bool constant_of_shape(Op& op) {
         op.set_constant(0, t);
         return true;
     }
-    if (rank > 4) return op.fail("a shape of rank %lld known only at run time", (long long)rank);
-    const std::string from = op.plain(sizes);
+    // Of a rank that blobs do not have: as many values in a row.
+    const bool row = rank > 4;
+    const std::string from = row ? op.c.size_blob(op.c.symbols.product(shape)) : op.plain(sizes);
+    if (row && from.empty())
+        return op.fail("a shape of rank %lld known only at run time", (long long)rank);
     if (from.empty()) return false;
     ModelLayer& layer = op.emit("ConstantOfShape", {from});
     layer.set("type", cast_code(value.type));
     layer.set("value", value.float_at(0));
     layer.set("int_value", to_ints({value.int_at(0)})[0]);
-    op.set(0, value.type, shape, Form::plain((int)rank), layer.outputs[0]);
+    const Form form = row ? Form{false, {(int)rank}} : Form::plain((int)rank);
+    op.set(0, value.type, shape, form, layer.outputs[0]);
     return true;
 }
 
@@ -73,6 +77,8 @@ bool range(Op& op) {
     std::vector<std::string> from;
     Dim count;
     for (int i = 0; i < 3; i++) {
+        if (op.c.symbols.product(op.in(i)->shape).is(0))
+            return op.fail("%s has no value", op.in(i)->name.c_str());
         from.push_back(op.plain(op.in(i)));
         if (from.back().empty()) return false;
     }

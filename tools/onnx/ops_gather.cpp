@@ -66,8 +66,11 @@ bool gather(Op& op) {
     shape.insert(shape.end(), x->shape.begin() + axis + 1, x->shape.end());
     const bool one = indices->is_constant() && indices->constant->count() == 1;
     const bool single_batch = x->form.batch && x->rank() == 2 && axis == 1;
-    if (one && indices->rank() == 0 && !x->is_constant() && !single_batch) {
-        if (!gather_one(op, x, axis, indices->constant->int_at(0))) return false;
+    // Of an axis of open size that may be shorter: Gather sees whether the index is there.
+    const int64_t index = one ? indices->constant->int_at(0) : 0;
+    const bool there = x->shape[axis].known() || index == 0 || index == -1;
+    if (one && there && indices->rank() == 0 && !x->is_constant() && !single_batch) {
+        if (!gather_one(op, x, axis, index)) return false;
         gather_content(op, x, indices);
         return true;
     }

@@ -265,7 +265,8 @@ bool grid_sample(Op& op) {
     layer.set("sample_type", type);
     layer.set("padding_mode", pads == "border" ? 2 : pads == "reflection" ? 3 : 1);
     layer.set("align_corner", (int)op.attr("align_corners", 0));
-    layer.set("exact", 1);
+    // Where it says something: ncnn has no such parameter.
+    if (type == 2 || pads == "reflection") layer.set("exact", 1);
     std::vector<Dim> shape = {x->shape[0], x->shape[1]};
     shape.insert(shape.end(), grid->shape.begin() + 1, grid->shape.end() - 1);
     op.set(0, x->type, shape, Form::batched(x->rank()), layer.outputs[0]);

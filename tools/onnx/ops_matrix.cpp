@@ -263,9 +263,10 @@ bool classify(const std::vector<std::string>& terms, const std::string& out, Pai
     return out.size() == p->both.size() + p->left.size() + p->right.size();
 }
 
-bool einsum_as_product(Op& op, const std::vector<std::string>& terms, const std::string& out,
-                       const Pair& p, const std::map<char, Dim>& sizes) {
-    Nodes n(op);
+// `inputs`: by name, of the sizes that the letters have.
+bool einsum_as_product(Op& op, Nodes& n, const std::vector<std::string>& inputs,
+                       const std::vector<std::string>& terms, const std::string& out, const Pair& p,
+                       const std::map<char, Dim>& sizes) {
     std::string from[2];
     const int batch = (int)p.both.size(), left = (int)p.left.size(), right = (int)p.right.size(),
               summed = (int)p.summed.size();
@@ -273,7 +274,7 @@ bool einsum_as_product(Op& op, const std::vector<std::string>& terms, const std:
     for (int t = 0; t < 2; t++) {
         std::vector<int64_t> perm;
         for (char ch : order[t]) perm.push_back((int64_t)terms[t].find(ch));
-        const std::string x = n.transpose(n.in(t), perm);
+        const std::string x = n.transpose(inputs[(size_t)t], perm);
         if (x.empty()) return false;
         from[t] = op.blob(n.value(x), Form{false, t ? std::vector<int>{batch, summed, right}
                                                     : std::vector<int>{batch, left, summed}});
@@ -290,8 +291,41 @@ bool einsum_as_product(Op& op, const std::vector<std::string>& terms, const std:
     return n.set(0, n.transpose(product->name, perm));
 }
 
+// The size of a letter that is not known, as a vector of one value.
+std::string size_of_letter(Op& op, Nodes& n, const std::vector<std::string>& terms, char letter) {
+    for (int i = 0; i < op.inputs(); i++) {
+        const size_t axis = terms[(size_t)i].find(letter);
+        if (axis == std::string::npos || op.in(i)->shape[axis].is(1)) continue;
+        const int64_t at = (int64_t)axis;
+        return n.slice(n.add("Shape", {n.in(i)}), 0, at, at + 1);
+    }
+    return n.ints({1});
+}
+
+// An operand with axes of one value spread to the sizes that others have, but for the letters that
+// may stay.
+std::string spread_operand(Op& op, Nodes& n, int input, const std::vector<std::string>& terms,
+                           const std::map<char, Dim>& sizes, const std::string& stay) {
+    const std::string& term = terms[(size_t)input];
+    std::vector<std::string> wanted;
+    bool fits = true;
+    for (size_t a = 0; a < term.size(); a++) {
+        const Dim& all = sizes.at(term[a]);
+        const bool spread =
+            op.in(input)->shape[a].is(1) && !all.is(1) && stay.find(term[a]) == std::string::npos;
+        fits = fits && !spread;
+        if (spread && !all.known())
+            wanted.push_back(size_of_letter(op, n, terms, term[a]));
+        else
+            wanted.push_back(n.ints({spread ? all.value : 1}));
+    }
+    if (fits) return n.in(input);
+    const std::string shape = n.add("Concat", wanted, {{"axis", attribute_of((int64_t)0)}});
+    return n.add("Expand", {n.in(input), shape});
+}
+
 bool einsum(Op& op) {
-    std::vector<std::string> terms, from;
+    std::vector<std::string> terms, from, inputs;
     std::string out;
     if (!expand_equation(op, op.attr_string("equation", ""), &terms, &out)) return false;
     std::map<char, Dim> sizes;
@@ -301,7 +335,7 @@ bool einsum(Op& op) {
         if ((int)terms[i].size() != v->rank()) return op.fail("an equation for other ranks");
         for (int a = 0; a < v->rank(); a++) {
             Dim& d = sizes[terms[i][a]];
-            if (d.symbol == 0) d = v->shape[a];
+            if (d.symbol == 0 || d.is(1)) d = v->shape[a];  // one value is spread
         }
     }
     Pair pair;
@@ -311,10 +345,18 @@ bool einsum(Op& op) {
         Nodes n(op);
         return n.set(0, n.add("Mul", {n.in(0), n.in(1)}));
     }
-    if (classify(terms, out, &pair)) return einsum_as_product(op, terms, out, pair, sizes);
-    if (out.size() > 4) return op.fail("an output of rank %zu", out.size());
+    Nodes n(op);
+    const bool product = classify(terms, out, &pair);
+    // MatMul spreads one axis of matrices by itself.
+    const std::string stay = product && pair.both.size() == 1 ? pair.both : "";
     for (int i = 0; i < op.inputs(); i++) {
-        from.push_back(op.plain(op.in(i)));
+        inputs.push_back(spread_operand(op, n, i, terms, sizes, stay));
+        if (inputs.back().empty()) return false;
+    }
+    if (product) return einsum_as_product(op, n, inputs, terms, out, pair, sizes);
+    if (out.size() > 4) return op.fail("an output of rank %zu", out.size());
+    for (const std::string& input : inputs) {
+        from.push_back(op.plain(n.value(input)));
         if (from.back().empty()) return false;
     }
     std::vector<Dim> shape;

@@ -173,11 +173,20 @@ bool group_norm(Op& op) {
     Value *x = op.in(0), *scale = op.in(1), *bias = op.in(2);
     const int64_t groups = op.attr("num_groups", 1);
     if (groups < 1 || groups > 1 << 24) return op.fail("%lld groups", (long long)groups);
+    if (scale->rank() != 1 || bias->rank() != 1)
+        return op.fail("a scale and a bias of ranks %d and %d, expected vectors", scale->rank(),
+                       bias->rank());
+    if (x->rank() < 3) return op.fail("rank %d", x->rank());
     // Opset 18 had one scale a group.
     if (op.opset < 21 && !x->shape[1].known()) return op.fail("channels of unknown number");
     if (op.opset < 21 && scale->shape[0].known() && !scale->shape[0].is(x->shape[1].value)) {
         if (!scale->is_constant() || !bias->is_constant())
             return op.fail("a scale a group that is no constant");
+        if (x->shape[1].value % groups != 0 || !scale->shape[0].is(groups) ||
+            (int64_t)bias->constant->count() != groups)
+            return op.fail("%lld groups of %lld channels, %lld scales and %lld biases",
+                           (long long)groups, (long long)x->shape[1].value,
+                           (long long)scale->shape[0].value, (long long)bias->constant->count());
         const int64_t each = x->shape[1].value / groups;
         Value* full[2];
         for (int k = 0; k < 2; k++) {

@@ -1,4 +1,6 @@
 // Borders around a tensor.
+#include <math.h>
+
 #include <algorithm>
 
 #include "onnx/nodes.h"
@@ -47,6 +49,18 @@ std::string pad_axis(Op& op, const std::string& from, const std::vector<Dim>& di
     return layer.outputs[0];
 }
 
+// The one value that borders have; false if it is known only at run time, or an integer that a
+// float may not hold.
+bool fill_value(Op& op, float* value) {
+    const float kMostWhole = (float)(1 << 24);
+    float fill = 0.f;
+    if (!op.has(2)) return true;
+    if (!uniform(op.in(2), &fill) || (!op.in(2)->floats() && fabsf(fill) >= kMostWhole))
+        return false;
+    *value = fill;
+    return true;
+}
+
 // Border widths that are known only at run time: along each axis the values at the indexes -before
 // to size + behind - 1, as the mode maps them into the tensor. Negative widths cut.
 bool pad_at_run_time(Op& op, std::vector<int64_t> axes, const std::string& mode) {
@@ -71,7 +85,7 @@ bool pad_at_run_time(Op& op, std::vector<int64_t> axes, const std::string& mode)
     const std::string widths = n.cast(n.in(1), ElementType::kInt64);
     std::string now = n.in(0);
     float value = 0.f;
-    const bool known_fill = !op.has(2) || uniform(op.in(2), &value);
+    const bool known_fill = fill_value(op, &value);
     Tensor number(x->type, {});
     if (is_float(x->type))
         number.set_float(0, value);
@@ -91,11 +105,18 @@ bool pad_at_run_time(Op& op, std::vector<int64_t> axes, const std::string& mode)
         };
         if (mode != "constant") {
             std::string mapped = at;
-            if (mode == "reflect")
-                mapped =
-                    n.add("Sub", {last, n.add("Abs", {n.add("Sub", {last, n.add("Abs", {at})})})});
-            else if (mode == "wrap")
-                mapped = n.add("Mod", {at, size});
+            if (mode != "edge") {
+                // Round and round, or to and fro, within what negative widths leave.
+                const std::string begin = n.add("Max", {from, zero}),
+                                  end = n.add("Min", {to, size});
+                const std::string top = n.add("Sub", {n.add("Sub", {end, begin}), one});
+                const std::string period =
+                    n.add("Max", {n.add("Add", {top, mode == "wrap" ? one : top}), one});
+                std::string within = n.add("Mod", {n.add("Sub", {at, begin}), period});
+                if (mode == "reflect")
+                    within = n.add("Sub", {top, n.add("Abs", {n.add("Sub", {top, within})})});
+                mapped = n.add("Add", {begin, within});
+            }
             now = along(n.add("Max", {n.add("Min", {mapped, last}), zero}));
             continue;
         }
@@ -126,8 +147,7 @@ bool pad(Op& op) {
         const Value* given = op.in(1);
         const bool known =
             given->is_constant() || (given->has_content && all_known(given->content));
-        if (!known || (op.has(2) && !uniform(op.in(2), &value)))
-            return pad_at_run_time(op, axes, mode);
+        if (!known || !fill_value(op, &value)) return pad_at_run_time(op, axes, mode);
         if (!op.ints(1, "pads", &pads)) return false;
     }
     if (axes.empty())
@@ -138,9 +158,11 @@ bool pad(Op& op) {
     for (size_t i = 0; i < axes.size() && mode == "wrap" && op.opset >= 11; i++) {
         int axis = 0;
         if (!op.axis(axes[i], x->rank(), &axis)) return false;
-        const int64_t most = std::max(pads[i], pads[i + axes.size()]);
+        const int64_t before = pads[i], behind = pads[i + axes.size()];
+        const int64_t cut = std::min<int64_t>(before, 0) + std::min<int64_t>(behind, 0);
+        const int64_t most = std::max(before, behind);
         const Dim& size = x->shape[axis];
-        if (most > 0 && (!size.known() || most > size.value))
+        if (most > 0 && (!size.known() || most > size.value + cut))
             return pad_at_run_time(op, axes, mode);
     }
     Value part;

@@ -320,7 +320,8 @@ bool dynamic_quantize_linear(Op& op) {
     if (!e.done()) return false;
     Value *q = op.c.find_value(op.node.outputs[0]), *p = op.c.find_value(point);
     if (q) q->range_of = x, q->as_float = whole;
-    if (p) p->as_float = zero;
+    if (p) p->as_float = zero, p->range_of = x;
+    if (Value* s = op.c.find_value(scale)) s->range_of = x;
     return true;
 }
 

@@ -84,7 +84,9 @@ bool reduce_moved(Op& op, Value* x, const std::vector<char>& reduced, bool keep)
 
 // Sizes that a list of sizes comes to: shapes are worked out by exporters, too.
 void set_reduced_content(Op& op, const Value* x, int operation) {
-    if (!x->has_content || x->floats() || x->rank() != 1 || x->content.empty()) return;
+    const bool is_size = operation == Reduction::kProd || operation == Reduction::kSum ||
+                         operation == Reduction::kMax || operation == Reduction::kMin;
+    if (!is_size || !x->has_content || x->floats() || x->rank() != 1 || x->content.empty()) return;
     Dim all = x->content[0];
     for (size_t i = 1; i < x->content.size(); i++) {
         const Dim& d = x->content[i];
@@ -94,10 +96,8 @@ void set_reduced_content(Op& op, const Value* x, int operation) {
             all = op.c.symbols.add(all, d);
         else if (operation == Reduction::kMax)
             all = op.c.symbols.larger(all, d);
-        else if (operation == Reduction::kMin)
-            all = op.c.symbols.smaller(all, d);
         else
-            return;
+            all = op.c.symbols.smaller(all, d);
     }
     op.set_content(0, {all});
 }
@@ -232,8 +232,9 @@ bool cum_sum(Op& op) {
     Value* x = op.in(0);
     std::vector<int64_t> axes;
     int axis = 0, mat_axis = 0;
-    if (!op.ints(1, "axis", &axes) || axes.empty() || !op.axis(axes[0], x->rank(), &axis))
-        return axes.empty() ? op.fail("axis is not constant") : false;
+    if (!op.ints(1, "axis", &axes)) return false;
+    if (axes.empty()) return op.fail("axis has no value");
+    if (!op.axis(axes[0], x->rank(), &axis)) return false;
     const Form form = op.axis_form(x, axis, &mat_axis);
     const std::string from = op.blob(x, form);
     if (from.empty()) return false;

@@ -33,8 +33,8 @@ Dim cut_size(Op& op, const Cut& cut, const Dim& size) {
         return std::min(std::max(i < 0 ? i + n : i, least), high);
     };
     const int64_t span = (limit(cut.end, low) - limit(cut.start, 0)) * (cut.step > 0 ? 1 : -1);
-    const int64_t by = cut.step > 0 ? cut.step : -cut.step;
-    return Dim(span > 0 ? (span + by - 1) / by : 0);
+    const int64_t by = cut.step > 0 ? cut.step : cut.step == INT64_MIN ? INT64_MAX : -cut.step;
+    return Dim(span > 0 ? (span - 1) / by + 1 : 0);
 }
 
 std::vector<Dim> cut_content(const std::vector<Dim>& content, const Cut& cut) {
@@ -44,7 +44,9 @@ std::vector<Dim> cut_content(const std::vector<Dim>& content, const Cut& cut) {
         return std::min(std::max(i < 0 ? i + n : i, least), high);
     };
     const int64_t start = limit(cut.start, 0), end = limit(cut.end, cut.step > 0 ? 0 : -1);
-    for (int64_t i = start; cut.step > 0 ? i < end : i > end; i += cut.step)
+    // No step is longer than the list: sums of larger ones may be too large.
+    const int64_t step = std::min(std::max(cut.step, -n - 1), n + 1);
+    for (int64_t i = start; step > 0 ? i < end : i > end; i += step)
         out.push_back(content[(size_t)i]);
     return out;
 }
@@ -80,7 +82,10 @@ bool slice_axes_at_run_time(Op& op, Value* x, const std::vector<int64_t>& axes) 
 bool slice_at_run_time(Op& op, Value* x) {
     std::vector<int64_t> of_rank5;
     const std::string before = op.reason;
-    if (x->rank() > 4 && op.has(3) && op.ints(3, "axes", &of_rank5))
+    const Dim some = op.in(1)->rank() == 1 ? op.in(1)->shape[0] : Dim();
+    for (int64_t a = 0; !op.has(3) && some.known() && a < some.value && a < x->rank(); a++)
+        of_rank5.push_back(a);
+    if (x->rank() > 4 && (op.has(3) ? op.ints(3, "axes", &of_rank5) : some.known()))
         return slice_axes_at_run_time(op, x, of_rank5);
     op.reason = before;
     std::vector<std::string> from = {op.plain(x)};
@@ -92,14 +97,22 @@ bool slice_at_run_time(Op& op, Value* x) {
         if (!known_axes || std::count_if(axes.begin(), axes.end(),
                                          [&](int64_t b) { return b == a || b + x->rank() == a; }))
             shape[a] = Dim();
-    // [0 : n] of one axis: exporters cut to a size that is there.
+    // [0 : n] of one axis: exporters cut to a size that is there. If it is not, all are taken.
     const Value *start = op.in(1), *end = op.in(2);
     std::vector<int64_t> steps(1, 1);
-    const bool dense = !op.has(4) || (op.ints(4, "steps", &steps) && steps[0] == 1);
-    if (known_axes && dense && axes.size() == 1 && start->has_content && end->has_content &&
-        start->content[0].known() && start->content[0].value >= 0 && !end->content[0].known()) {
-        const int64_t a = axes[0] < 0 ? axes[0] + x->rank() : axes[0];
-        shape[(size_t)a] = op.c.symbols.subtract(end->content[0], start->content[0]);
+    const bool dense =
+        !op.has(4) || (op.ints(4, "steps", &steps) && steps == std::vector<int64_t>{1});
+    const bool one = start->has_content && start->content.size() == 1 && end->has_content &&
+                     end->content.size() == 1;
+    if (known_axes && dense && axes.size() == 1 && one && start->content[0].known() &&
+        start->content[0].value >= 0 && !end->content[0].known()) {
+        int a = 0;
+        if (!op.axis(axes[0], x->rank(), &a)) return false;
+        Symbols& s = op.c.symbols;
+        const Dim have = s.subtract(x->shape[(size_t)a], start->content[0]);
+        const Dim wanted = s.subtract(end->content[0], start->content[0]);
+        if (!s.may_be_negative(have) && !s.may_be_negative(wanted))
+            shape[(size_t)a] = s.smaller(have, wanted);
     }
     for (int i = 1; i < op.inputs(); i++) {
         Value* list = op.in(i);
@@ -218,7 +231,11 @@ bool slice(Op& op) {
         int axis = 0;
         if (!op.axis(axes[i], x->rank(), &axis)) return false;
         if (steps[i] == 0) return op.fail("a step of 0");
-        const Cut cut = {starts[i], ends[i], steps[i]};
+        Cut cut = {starts[i], ends[i], steps[i]};
+        // ncnn's Crop does not limit places before the first one.
+        const Dim& size = x->shape[axis];
+        if (cut.step == 1 && size.known() && cut.start < -size.value) cut.start = 0;
+        if (cut.step == 1 && size.known() && cut.end < -size.value) cut.end = 0;
         const bool all =
             cut.start == 0 && cut.step == 1 &&
             (cut.end >= 2147483647 || (x->shape[axis].known() && cut.end >= x->shape[axis].value));
@@ -248,7 +265,6 @@ bool split_sizes(Op& op, Value* x, int axis, std::vector<int64_t>* sizes) {
         return true;
     }
     // Since opset 18 the last piece may be smaller than the others.
-    if (!x->shape[axis].known()) return op.fail("num_outputs pieces of an unknown size");
     const int64_t n = x->shape[axis].value, each = (n + count - 1) / count;
     for (int i = 0; i < count; i++)
         sizes->push_back(std::max<int64_t>(0, std::min(each, n - i * each)));
@@ -272,20 +288,41 @@ bool split_open(Op& op, Value* x, int axis) {
     return true;
 }
 
+// num_outputs pieces of a size that is known when it runs, the last of which may be smaller.
+bool split_evenly(Op& op, int axis) {
+    Nodes n(op);
+    const int64_t count = op.outputs();
+    const std::string size = n.slice(n.add("Shape", {n.in(0)}), 0, axis, axis + 1);
+    const std::string each =
+        n.add("Div", {n.add("Add", {size, n.ints({count - 1})}), n.ints({count})});
+    for (int64_t i = 0; i < count; i++) {
+        const std::string begin = n.add("Mul", {each, n.ints({i})});
+        const std::string end = n.add("Add", {begin, each});
+        const std::string part = n.add("Slice", {n.in(0), begin, end, n.ints({axis})});
+        if (!n.ok()) return false;
+        n.set((int)i, part);
+    }
+    return true;
+}
+
 bool split(Op& op) {
     Value* x = op.in(0);
     int axis = 0, mat_axis = 0;
     std::vector<int64_t> sizes;
     if (!op.axis(op.attr("axis", 0), x->rank(), &axis)) return false;
     const bool given = op.has_attr("split") || op.has(1);
-    if (!given && !x->shape[axis].known() && op.opset < 18) return split_open(op, x, axis);
+    if (!given && !x->shape[axis].known())
+        return op.opset < 18 ? split_open(op, x, axis) : split_evenly(op, axis);
     if (!split_sizes(op, x, axis, &sizes)) return false;
     const Form form = op.axis_form(x, axis, &mat_axis);
     const std::string from = op.blob(x, form);
     if (from.empty()) return false;
     int64_t total = 0;
     bool zero = false;
-    for (int64_t s : sizes) total += s, zero |= s <= 0;
+    for (int64_t s : sizes) {
+        if (s < 0) return op.fail("a piece of %lld", (long long)s);
+        total += s, zero |= s == 0;
+    }
     if (x->shape[axis].known() && total != x->shape[axis].value)
         return op.fail("pieces of %lld in all, the axis has %lld", (long long)total,
                        (long long)x->shape[axis].value);
@@ -399,6 +436,9 @@ bool tile(Op& op) {
     if (op.has(1) && op.in(1)->has_content) {
         repeats = op.in(1)->content;
     } else if (op.has(1) && !op.in(1)->is_constant()) {
+        const Value* list = op.in(1);
+        if (list->rank() != 1 || (list->shape[0].known() && !list->shape[0].is(x->rank())))
+            return op.fail("repeats for another rank than %d", x->rank());
         for (int a = 0; a < x->rank(); a++) {
             repeats.push_back(op.c.symbols.fresh());
             op.c.add_size_value(repeats.back(), op.in(1)->name, a);
@@ -460,7 +500,8 @@ bool reverse_sequence(Op& op) {
 bool trilu(Op& op) {
     Value* x = op.in(0);
     std::vector<int64_t> k(1, 0);
-    if (op.has(1) && (!op.ints(1, "k", &k) || k.empty())) return false;
+    if (op.has(1) && !op.ints(1, "k", &k)) return false;
+    if (k.empty()) return op.fail("k has no value");
     if (x->rank() < 2) return op.fail("rank %d", x->rank());
     const int rank = x->rank();
     const bool batched = x->form.batch && rank >= 3 && rank <= 5;

@@ -46,9 +46,10 @@ bool svm_regressor(Op& op) {
     const int64_t supports = op.attr("n_supports", 0);
     if (op.attr("one_class", 0) || rho.size() != 1)
         return op.fail("one_class, or %zu values of rho", rho.size());
+    const std::string transform = op.attr_string("post_transform", "NONE");
     if (supports == 0) {
-        const std::string y = linear(op, n, coefficients, rho, 1);
-        return !y.empty() && n.set(0, y);
+        std::string y = linear(op, n, coefficients, rho, 1);
+        return !y.empty() && post_transform(op, n, transform, &y) && n.set(0, y);
     }
     const std::string k = kernels(op, n, supports);
     if (k.empty()) return false;
@@ -57,7 +58,7 @@ bool svm_regressor(Op& op) {
                        (long long)supports);
     std::string y = n.add("Gemm", {k, n.constant(floats_tensor(coefficients, {supports, 1})),
                                    n.constant(floats_tensor(rho, {1}))});
-    return post_transform(op, n, op.attr_string("post_transform", "NONE"), &y) && n.set(0, y);
+    return post_transform(op, n, transform, &y) && n.set(0, y);
 }
 
 // Support vectors of all classes, one class behind the other.

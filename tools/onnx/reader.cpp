@@ -4,6 +4,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/stubs/logging.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <limits.h>
 #include <onnx/onnx_pb.h>
 #include <string.h>
@@ -34,6 +35,28 @@ namespace {
 // Subgraphs of subgraphs; protobuf itself ends at 100 levels.
 const int kMostLevels = 32;
 
+// Numbers of fields in onnx.proto that libonnx 1.12 does not know.
+const int kNodeOverload = 8, kFunctionDefault = 11, kFunctionOverload = 13;
+
+// The strings and messages of a field, whether or not the message's class knows it.
+std::vector<std::string> fields_of(const google::protobuf::MessageLite& message, int number) {
+    std::vector<std::string> found;
+    google::protobuf::UnknownFieldSet all;
+    if (!all.ParseFromString(message.SerializeAsString())) return found;
+    for (int i = 0; i < all.field_count(); i++) {
+        const google::protobuf::UnknownField& field = all.field(i);
+        if (field.number() == number &&
+            field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
+            found.push_back(field.length_delimited());
+    }
+    return found;
+}
+
+std::string text_of(const google::protobuf::MessageLite& message, int number) {
+    const std::vector<std::string> found = fields_of(message, number);
+    return found.empty() ? "" : found.back();
+}
+
 class Reader {
 public:
     Reader(const std::string& folder, StringTable* strings,
@@ -44,6 +67,7 @@ public:
     // lies, as far as they do not hold it themselves.
     bool graph(onnx::GraphProto* from, int level, Graph* to, const OutsideData& outside = {});
     bool node(onnx::NodeProto* from, int level, Node* to, const OutsideNode& outside = {});
+    bool functions(onnx::ModelProto* from, Functions* to);
 
 private:
     bool fail(const std::string& why) {
@@ -57,6 +81,7 @@ private:
 
     TensorReader tensors_;
     std::string* why_;
+    bool overloads_ = false;  // some function has one: nodes are asked which they call
 };
 
 ValueInfo Reader::info(const onnx::ValueInfoProto& from) {
@@ -67,10 +92,14 @@ ValueInfo Reader::info(const onnx::ValueInfoProto& from) {
     const onnx::TypeProto::Tensor& tensor = from.type().tensor_type();
     to.type = (ElementType)tensor.elem_type();
     to.has_shape = tensor.has_shape();
+    // Exporters write "?" or "-1" for each open size: texts without a letter are no names, by which
+    // sizes would be the same.
+    const auto is_letter = [](char ch) { return (ch | 32) >= 'a' && (ch | 32) <= 'z'; };
     for (const auto& dim : tensor.shape().dim()) {
+        const std::string& name = dim.dim_param();
         DimInfo d;
         if (dim.has_dim_value() && dim.dim_value() >= 0) d.value = dim.dim_value();
-        if (dim.has_dim_param()) d.name = dim.dim_param();
+        if (std::any_of(name.begin(), name.end(), is_letter)) d.name = name;
         to.shape.push_back(d);
     }
     return to;
@@ -126,6 +155,7 @@ bool Reader::node(onnx::NodeProto* from, int level, Node* to, const OutsideNode&
     Limits::add_nodes_of_file(1);
     to->name = from->name(), to->op = from->op_type();
     to->domain = from->domain() == "ai.onnx" ? "" : from->domain();
+    if (overloads_) to->overload = text_of(*from, kNodeOverload);
     to->inputs.assign(from->input().begin(), from->input().end());
     to->outputs.assign(from->output().begin(), from->output().end());
     while (!to->inputs.empty() && to->inputs.back().empty()) to->inputs.pop_back();
@@ -136,6 +166,29 @@ bool Reader::node(onnx::NodeProto* from, int level, Node* to, const OutsideNode&
                        inner == outside.graphs.end() ? nullptr : inner->second.get()))
             return fail("node " + to->label() + " (" + to->op + "): " + *why_);
         number++;
+    }
+    return true;
+}
+
+bool Reader::functions(onnx::ModelProto* from, Functions* to) {
+    for (const auto& f : from->functions())
+        overloads_ = overloads_ || !text_of(f, kFunctionOverload).empty();
+    for (auto& f : *from->mutable_functions()) {
+        Function function;
+        function.inputs.assign(f.input().begin(), f.input().end());
+        function.outputs.assign(f.output().begin(), f.output().end());
+        for (const std::string& bytes : fields_of(f, kFunctionDefault)) {
+            onnx::AttributeProto a;
+            if (!a.ParseFromString(bytes))
+                return fail("function " + f.name() + ": an attribute cannot be parsed");
+            if (!attribute(&a, 0, &function.defaults[a.name()], nullptr, nullptr)) return false;
+        }
+        const std::string key = function_key(f.domain(), f.name(), text_of(f, kFunctionOverload));
+        for (auto& n : *f.mutable_node()) {
+            function.nodes.emplace_back();
+            if (!node(&n, 0, &function.nodes.back())) return false;
+        }
+        (*to)[key] = function;
     }
     return true;
 }
@@ -201,19 +254,11 @@ static bool read_model(onnx::ModelProto* proto, const OutsideData& outside,
             (int)std::min<int64_t>(std::max<int64_t>(set.version(), 0), 1 << 20);
     if (!model->opsets.count("")) model->opsets[""] = 1;
     Functions functions;
-    for (auto& f : *proto->mutable_functions()) {
-        Function function;
-        function.inputs.assign(f.input().begin(), f.input().end());
-        function.outputs.assign(f.output().begin(), f.output().end());
-        for (auto& n : *f.mutable_node()) {
-            function.nodes.emplace_back();
-            if (!reader.node(&n, 0, &function.nodes.back())) return false;
-        }
-        functions[f.domain() + "::" + f.name()] = function;
+    if (!reader.functions(proto, &functions)) return false;
+    for (const auto& f : proto->functions())
         for (const auto& set : f.opset_import())
             model->opsets.emplace(set.domain() == "ai.onnx" ? "" : set.domain(),
                                   (int)set.version());
-    }
     if (!reader.graph(proto->mutable_graph(), 0, &model->graph, outside)) return false;
     proto->Clear();
     return inline_functions(functions, &model->graph, why);

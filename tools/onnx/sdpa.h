@@ -15,7 +15,7 @@ struct AttentionOperands {
 };
 
 // Whether the layer takes these.
-bool is_attention(const AttentionOperands& o);
+bool is_attention(const Symbols& symbols, const AttentionOperands& o);
 // Emits it; its answer is output 0.
 bool convert_attention(Op& op, const AttentionOperands& o);
 

@@ -19,7 +19,8 @@ static int expect_types(const Layer& layer, const std::vector<Shape>& in) {
     return expect_dtype(layer, "updates", in[2].dtype, in[0].dtype);
 }
 
-// Calls f with a function T(T old, T update).
+// Calls f with a function T(T old, T update). An update that is NaN stays, an old value that is
+// NaN goes, as with ONNX Runtime.
 template <class T, class F>
 static void with_reduction(int reduction, F f) {
     switch ((ScatterReduction)reduction) {
@@ -30,9 +31,9 @@ static void with_reduction(int reduction, F f) {
         case ScatterReduction::kMultiply:
             return f([](T a, T b) { return wrapping_mul(a, b); });
         case ScatterReduction::kMax:
-            return f([](T a, T b) { return std::max(a, b); });
+            return f([](T a, T b) { return std::max(b, a); });
         case ScatterReduction::kMin:
-            return f([](T a, T b) { return std::min(a, b); });
+            return f([](T a, T b) { return std::min(b, a); });
     }
 }
 

@@ -319,6 +319,18 @@ void sliced_peaks(const SlicedPeaks& t) {
         peaks_of<pack, 1>(t, t.src + (ptrdiff_t)p * t.src_pixel, t.scales + p);
 }
 
+// Of `factor` times the values up to `limit`.
+float sum_of_squares(const float* values, size_t count, __m512 limit, float factor) {
+    __m512 sum = _mm512_setzero_ps();
+    for (size_t i = 0; i < count; i += 16) {
+        __m512 x = _mm512_maskz_loadu_ps(first_lanes(count - i), values + i);
+        x = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(magnitude(x), limit, _CMP_LE_OQ), x);
+        x = _mm512_mul_ps(x, _mm512_set1_ps(factor));
+        sum = _mm512_fmadd_ps(x, x, sum);
+    }
+    return _mm512_reduce_add_ps(sum);
+}
+
 CrestFactor crest_factor(const float* values, size_t count, float most) {
     const __m512 limit = _mm512_set1_ps(most < FLT_MAX ? most : FLT_MAX);
     __m512i peaks[2] = {}, counts[2] = {}, all = _mm512_setzero_si512();
@@ -341,6 +353,12 @@ CrestFactor crest_factor(const float* values, size_t count, float most) {
     crest.squares = _mm512_reduce_add_ps(_mm512_add_ps(squares[0], squares[1]));
     crest.count = _mm512_reduce_add_epi32(_mm512_add_epi32(counts[0], counts[1]));
     crest.finite = _mm512_reduce_max_epu32(all) < 0x7f800000u;
+    // Squares of these are beyond what floats hold.
+    if (crest.peak > 0x1p50f || (crest.peak > 0 && crest.peak < 0x1p-50f)) {
+        const float factor = crest.peak > 1 ? 0x1p-80f : 0x1p80f;
+        const double sum = sum_of_squares(values, count, limit, factor);
+        crest.squares = sum / ((double)factor * factor);
+    }
     return crest;
 }
 

@@ -216,13 +216,15 @@ bool take_window_rows(const Machine& machine, Int8Kernels* int8) {
 
 // Full panels as wide as vectors of SVE make them; single ones stay. k: as of take_int8_tiles.
 void take_int8_sve(const Machine& machine, int k, Int8Kernels* int8) {
-    if (!has_wide_vectors(machine, int8->lanes)) return;
+    // Panels of longer ones have more columns than their drivers take.
+    if (!has_wide_vectors(machine, int8->lanes) || 2 * sve_lanes() > 4 * kGemmMaxRows) return;
     Int8Kernels wide = *int8;
     wide.vectors = 2 * sve_lanes() / wide.lanes;
     if (!take_int8_tiles(KernelSlot::sve_int8_tile, machine, k, &wide)) return;
     const KernelRow* finish = best_row(KernelSlot::sve_int8_finish, machine);
-    // It knows vectors of two and of four times the level's length.
-    if (finish && sve_lanes() <= 4 * wide.lanes) wide.finish_s8 = (Int8StoreKernel)finish->part;
+    // It knows vectors of two and of four times the level's length, and none between.
+    if (finish && (sve_lanes() == 2 * wide.lanes || sve_lanes() == 4 * wide.lanes))
+        wide.finish_s8 = (Int8StoreKernel)finish->part;
     *int8 = wide;
 }
 

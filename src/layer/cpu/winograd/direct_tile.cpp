@@ -173,7 +173,9 @@ void WinogradPlan::finish_tile(const Blobs& b, const Tile& t, size_t c, float* s
         for (size_t l = 0; l < lanes; l++) {
             sums[l] += b.bias[c + l];
             if (b.residual) sums[l] += b.residual[c / lanes * b.residual_step + at + l];
-            sums[l] = sums[l] < f.low ? f.low : sums[l] > f.high ? f.high : sums[l];
+            // One limit after the other, as elsewhere: the lower one may be above the upper one.
+            if (sums[l] < f.low) sums[l] = f.low;
+            if (sums[l] > f.high) sums[l] = f.high;
         }
         f.finish(sums, lanes);
         memcpy(b.out + c / lanes * shape_.out_step + at, sums, lanes * sizeof(float));

@@ -34,9 +34,9 @@ NUMBER met(NUMBER a, NUMBER b) {
         case 2:
             return a * b;
         case 3:
-            return a < b ? b : a;
+            return b < a ? a : b;
         case 4:
-            return b < a ? b : a;
+            return a < b ? a : b;
     }
     return b;
 }
