@@ -624,8 +624,15 @@ void add_options(CommandLine* line, Arguments* a) {
 }
 
 // All or none.
-int write_files(const Arguments& a, const json& report, MessageLog* log) {
-    OutputFiles files;
+int write_files(const Arguments& a, const std::vector<Task>& tasks, const json& report,
+                MessageLog* log) {
+    std::vector<std::string> read;
+    for (const Task& task : tasks) read.insert(read.end(), {task.param, task.bin});
+    // NAME=FILE, where both may contain '='.
+    for (const std::string& text : a.inputs.arrays)
+        for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1))
+            read.push_back(text.substr(at + 1));
+    OutputFiles files(read);
     int status = 0;
     if (!a.profile_file.empty())
         status = write_file(a.profile_file,
@@ -679,7 +686,7 @@ int run(Arguments* a, MessageLog* log) {
             fputs(report["rows"].back()["tune"].get<std::string>().c_str(), stdout);
         failed |= report["rows"].back().contains("error");
     }
-    return write_files(*a, report, log) | failed;
+    return write_files(*a, tasks, report, log) | failed;
 }
 
 }  // namespace

@@ -34,11 +34,20 @@ inline bool read_picture(const char* path, Picture* picture) {
     return true;
 }
 
+// stbi_write_png does not say when a disk is full.
 inline bool write_picture(const char* path, const Picture& picture) {
     const int w = picture.w, h = picture.h;
-    if (stbi_write_png(path, w, h, 3, picture.rgb.data(), 3 * w)) return true;
-    fprintf(stderr, "%s cannot be written\n", path);
-    return false;
+    std::vector<unsigned char> png;
+    const auto append = [](void* to, void* data, int size) {
+        std::vector<unsigned char>* bytes = (std::vector<unsigned char>*)to;
+        bytes->insert(bytes->end(), (unsigned char*)data, (unsigned char*)data + size);
+    };
+    bool written = stbi_write_png_to_func(append, &png, w, h, 3, picture.rgb.data(), 3 * w) != 0;
+    FILE* const fp = written ? fopen(path, "wb") : nullptr;
+    written = fp && fwrite(png.data(), 1, png.size(), fp) == png.size();
+    if (fp && fclose(fp) != 0) written = false;
+    if (!written) fprintf(stderr, "%s cannot be written\n", path);
+    return written;
 }
 
 #endif

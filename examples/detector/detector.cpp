@@ -68,6 +68,19 @@ std::vector<Box> suppress(std::vector<Box> boxes, float limit) {
     return kept;
 }
 
+// stbi_write_png does not say when a disk is full.
+bool write_png(const char* path, const unsigned char* rgb, int w, int h) {
+    std::vector<unsigned char> png;
+    const auto append = [](void* to, void* data, int size) {
+        std::vector<unsigned char>* bytes = (std::vector<unsigned char>*)to;
+        bytes->insert(bytes->end(), (unsigned char*)data, (unsigned char*)data + size);
+    };
+    FILE* const fp =
+        stbi_write_png_to_func(append, &png, w, h, 3, rgb, w * 3) ? fopen(path, "wb") : nullptr;
+    const bool all = fp && fwrite(png.data(), 1, png.size(), fp) == png.size();
+    return fp && fclose(fp) == 0 && all;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -112,7 +125,7 @@ int main(int argc, char** argv) {
         quoll::draw_rectangle_c3(rgb, w, h, x0, y0, x1 - x0, y1 - y0, 0x00ff00,
                                  std::max(2, w / 300));
     }
-    const bool written = argc < 5 || stbi_write_png(argv[4], w, h, 3, rgb, w * 3);
+    const bool written = argc < 5 || write_png(argv[4], rgb, w, h);
     if (!written) fprintf(stderr, "%s: cannot be written\n", argv[4]);
     stbi_image_free(rgb);
     return written ? 0 : 1;

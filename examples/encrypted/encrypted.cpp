@@ -54,24 +54,23 @@ static int seal(const unsigned char* key, const char* plain, const char* sealed)
     for (unsigned char& byte : nonce) byte = (unsigned char)random();
     ChaCha20 cipher(key, nonce, 0);
 
+    // All of it before anything is written: SEALED may be the same file.
     std::ifstream in(plain, std::ios::binary);
-    if (in.peek() == std::ifstream::traits_type::eof()) {
+    std::string content;
+    char chunk[4096];
+    while (in.read(chunk, sizeof(chunk)), in.gcount() > 0)
+        content.append(chunk, (size_t)in.gcount());
+    if (in.bad() || content.empty()) {
         fprintf(stderr, "encrypted: %s is empty or cannot be read\n", plain);
         return 1;
     }
+    cipher.apply((unsigned char*)&content[0], content.size());
     std::ofstream out(sealed, std::ios::binary);
-    const bool opened = out.is_open();
     out.write((const char*)nonce, sizeof(nonce));
-    unsigned char chunk[4096];
-    while (in && out) {
-        in.read((char*)chunk, sizeof(chunk));
-        cipher.apply(chunk, (size_t)in.gcount());
-        out.write((const char*)chunk, in.gcount());
-    }
+    out.write(content.data(), (std::streamsize)content.size());
     out.close();
-    if (in.eof() && out) return 0;
-    if (opened) remove(sealed);  // no half of a file
-    fprintf(stderr, "encrypted: %s cannot be read, or %s cannot be written\n", plain, sealed);
+    if (out) return 0;
+    fprintf(stderr, "encrypted: %s cannot be written\n", sealed);
     return 1;
 }
 

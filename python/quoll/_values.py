@@ -19,10 +19,10 @@ def element_dtype(port: _core.Port) -> np.dtype:
 
 
 def _as_blob_type(array: np.ndarray, name: str) -> np.ndarray:
-    """float64 as float32, other integers as int32 where each value fits; what a Mat holds, as it is."""
+    """Other floats as float32, other integers as int32 where each value fits; what a Mat holds, as it is."""
     if array.dtype in (np.float32, np.float16, np.int32, np.int8, np.uint8, np.bool_) or array.dtype.name == "bfloat16":
         return array
-    if array.dtype == np.float64:
+    if array.dtype.kind == "f":  # also those of the other byte order
         return array.astype(np.float32)
     if array.dtype.kind in "iu":
         limits = np.iinfo(np.int32)
@@ -61,7 +61,8 @@ def to_mat(value: Any, port: _core.Port) -> _core.Mat:
     sizes = port.array_sizes
     if sizes is None:
         batch = port.sizes is not None and array.ndim == len(port.sizes) + 1
-        return _core.Mat(_as_blob_type(array, port.name), batch_index=0 if batch else None)
+        # Not a number alone, which Mat would take for a size.
+        return _core.Mat(np.atleast_1d(_as_blob_type(array, port.name)), batch_index=0 if batch else None)
     if array.ndim != len(sizes) and not (port.any_rank and array.ndim >= len(sizes)):
         raise _core.Error(f"input '{port.name}': expected {len(sizes)} axes {_size_text(sizes)}, got {array.ndim} {array.shape}")
     for axis, (got, said) in enumerate(zip(array.shape, sizes)):

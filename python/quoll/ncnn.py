@@ -176,7 +176,10 @@ class _BuiltinLayer:
         results = [Mat() for _ in mats]
         code = self.forward(mats, results, opt) if self._layer.support_inplace else _FAILED
         for mat, result in zip(mats, results if code == 0 else []):
-            mat.numpy()[...] = result.numpy()
+            if mat.elempack == 1 and mat.dtype != "bfloat16":
+                mat.numpy()[...] = result.numpy()
+            else:  # of which numpy() is a copy
+                mat.assign(result)
         return code
 
 

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from ._net import Net, load
+from ._values import _as_blob_type
 
 Model = Union[str, Tuple[str, str]]
 
@@ -31,7 +32,7 @@ class _Worker:
         for i in range(len(next(iter(columns.values())))):
             extractor = self.net.create_extractor()
             for name, values in columns.items():
-                extractor.input(name, np.ascontiguousarray(values[i]))
+                extractor.input(name, _as_blob_type(np.asarray(values[i]), name))
             rows.append({name: extractor.extract(name).numpy() for name in self.outputs or self.net.output_names()})
         return {**batch, **{name: np.stack([row[name] for row in rows]) for name in rows[0]}} if rows else batch
 
@@ -41,7 +42,7 @@ def map_batches(dataset: Any, model: Model, inputs: Union[str, Mapping[str, str]
     """A dataset with the model's outputs as columns.
 
     model: a path that quoll.load takes, or (param, bin), which every machine has. inputs: the column that the model's input is, or
-    {input: column}; values of a row have the axes of the blob, (c, h, w) for images. outputs: blobs; None: the model's.
+    {input: column}; values of a row have the axes of the blob, (c, h, w) for images; float64 becomes float32, integers int32. outputs: blobs; None: the model's.
     workers: processes, each with num_cpus; options: of quoll.load, num_threads=num_cpus if not given.
     """
     import ray.data  # noqa: F401  (says what is missing)

@@ -122,6 +122,11 @@ CASES = [
     *[c for repeats in ([0, 1], [1, 0], [2, 0], [0, 0])
       for c in both(f'Tile-{repeats[0]}x{repeats[1]}', node('Tile', ['x', 'r']), {'x': X}, {'r': np.int64(repeats)})],
     *both('Tile-0', node('Tile', ['x', 'r']), {'x': X[0]}, {'r': np.int64([0])}),
+    *[case(f'DeformConv-of-constants-{groups}-{fields}', [node('DeformConv', ['image', 'w', 'o'], 'd', group=groups, offset_group=fields),
+                                                          node('Add', ['d', 'x'])],
+           {'x': np.ones((1, 4, 2, 3), np.float32)},
+           {'image': scale_of((1, 2, 3, 4)), 'w': scale_of((4, 2 // groups, 2, 2)), 'o': np.sin(scale_of((1, 8 * fields, 2, 3)))})
+      for groups, fields in ((1, 1), (2, 1), (1, 2), (2, 2))],
     # A number has no axes to look at.
     *[case(f'{op}-number-keepdims{k}-axis{axis}', node(op, ['x', 'a'], keepdims=k), {'x': np.array(-3.5, np.float32), 'a': np.int64([axis])})
       for op, axis in (('ReduceSum', 0), ('ReduceMax', -1), ('ReduceL1', 0), ('ReduceSumSquare', -1)) for k in (0, 1)],
@@ -152,6 +157,17 @@ CASES = [
     *[case(f'{op}-noop-{kind.__name__}', node(op, ['x', 'a'], noop_with_empty_axes=1), {'x': kind([1, 5, 3])}, {'a': np.int64([])})
       for op, kind in (('ReduceL2', np.float32), ('ReduceSumSquare', np.float32), ('ReduceLogSum', np.float32), ('ReduceLogSumExp', np.float32),
                        ('ReduceL1', np.int32), ('ReduceSumSquare', np.int64))],
+    # 10 times 0.7 in f32 is 7; a roi does not change sizes.
+    *[case(f'Resize-size-{mode}-{transform}', [node('Resize', ['x', 'roi', 's'], 'z', mode=mode, coordinate_transformation_mode=transform),
+                                               node('Reshape', ['z', 'rows'])], {'x': np.resize(IMAGE, (1, 1, 10, 20))},
+           {'roi': np.float32([0, 0, .2, .3, 1, 1, .7, .9]), 's': np.float32([1, 1, .7, .7]), 'rows': np.int64([7, -1])})
+      for mode in ('nearest', 'linear') for transform in ('half_pixel', 'tf_crop_and_resize')],
+    # The places of MaxPool are in its own input, which the windows need not fill.
+    *[c for sizes in ((1, 2, 5), (2, 2, 5, 7), (1, 1, 5, 4, 5), (1, 1, 4, 6))
+      for c in both(f'MaxUnpool-{"x".join(map(str, sizes))}', [
+          helper.make_node('MaxPool', ['x'], ['p', 'i'], kernel_shape=[2] * (len(sizes) - 2), strides=[3] * (len(sizes) - 2)),
+          node('MaxUnpool', ['p', 'i', 's'], kernel_shape=[2] * (len(sizes) - 2), strides=[3] * (len(sizes) - 2))],
+          {'x': np.sin(scale_of(sizes))}, {'s': np.int64(sizes)})],
     # The scale of the first axis is the one of all.
     case('Resize-not-smaller', node('Resize', ['x', '', '', 's'], mode='linear', keep_aspect_ratio_policy='not_smaller', axes=[0, 2, 3]),
          {'x': np.stack([IMAGE, IMAGE + 1])}, {'s': np.int64([2, 2, 3])}),
@@ -206,6 +222,15 @@ def test_groups_that_do_not_go_with_the_channels(groups, scales, tmp_path):
         ours(model, {'x': IMAGE}, tmp_path)
 
 
+@pytest.mark.parametrize('mode', ['nearest', 'linear'])
+def test_first_resize_with_scales_given(mode, tmp_path):
+    inputs = {'x': IMAGE[None], 's': np.float32([1, 1, 2, 1.5])}
+    model = model_of([node('Resize', ['x', 's'], mode=mode)], inputs, {})
+    model.opset_import[0].version = 10
+    want, = ort.InferenceSession(model.SerializeToString(), providers=['CPUExecutionProvider']).run(None, inputs)
+    np.testing.assert_allclose(ours(model, inputs, tmp_path), want, 1e-5, 1e-6)
+
+
 def test_old_clip_with_bounds_exchanged(tmp_path):
     """As Clip since opset 12: ONNX Runtime takes only bounds in order here."""
     model = model_of([node('Clip', ['x'], min=5., max=1.)], {'x': X}, {})
@@ -213,11 +238,28 @@ def test_old_clip_with_bounds_exchanged(tmp_path):
     np.testing.assert_array_equal(ours(model, {'x': X}, tmp_path), np.ones_like(X))
 
 
+@pytest.mark.parametrize('lists', [{'output_shape': [9]}, {'output_shape': [1, 3, 9, 11]}, {'output_padding': [1]}, {'output_padding': [1, 0, 1]}])
+def test_transposed_convolution_with_lists_of_another_length(lists, tmp_path):
+    path = tmp_path / 'm.onnx'
+    nodes = [node('ConvTranspose', ['x', 'w'], strides=[2, 2], **lists)]
+    path.write_bytes(model_of(nodes, {'x': IMAGE[None]}, {'w': scale_of((2, 3, 3, 3))}).SerializeToString())
+    with pytest.raises(Failure, match='for 2 axes'):
+        convert(path, tmp_path)
+
+
 def test_normalization_over_one_value(tmp_path):
     """By the definition 0. ONNX Runtime takes the variance as a difference of squares, whose rounding can be below 0: NaN then."""
     x = np.float32([[[[0.7]], [[-3.1]], [[0]]]])
     model = model_of([node('MeanVarianceNormalization', ['x'])], {'x': x}, {})
     np.testing.assert_array_equal(ours(model, {'x': x}, tmp_path), np.zeros_like(x))
+
+
+def test_window_of_integers(tmp_path):
+    path = tmp_path / 'm.onnx'
+    model = model_of([node('HannWindow', ['n'], output_datatype=TensorProto.INT32)], {'n': np.array(6)}, {})
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(Failure, match='output_datatype int32'):
+        convert(path, tmp_path)
 
 
 def test_large_integers_in_what_is_folded(tmp_path):

@@ -202,6 +202,12 @@ def test_codes(tmp_path):
           {'x': ids}, {'y': TensorProto.FLOAT, 'z': TensorProto.INT64, 'h': TensorProto.FLOAT}, tmp_path)
 
 
+def test_code_of_nan(tmp_path):
+    check([helper.make_node('LabelEncoder', ['x'], ['y'], domain=ML, keys_floats=[2.5, float('nan'), 1.], values_int64s=[7, 8, 9]),
+           helper.make_node('LabelEncoder', ['x'], ['z'], domain=ML, keys_floats=[float('nan')], values_floats=[.5], default_float=4.)],
+          {'x': np.float32([[1, np.nan], [7, 2.5], [np.nan, np.inf]])}, {'y': TensorProto.INT64, 'z': TensorProto.FLOAT}, tmp_path)
+
+
 def test_damaged_trees_are_refused(tmp_path):
     rng = np.random.default_rng(11)
     good = forest(rng, 2, 3, 6, 1, 'target')

@@ -97,6 +97,16 @@ def test_external_data_elsewhere(tmp_path):
         convert(path, tmp_path)
 
 
+@pytest.mark.parametrize('items', [0, 2])
+def test_output_that_cannot_hold_a_batch(items, tmp_path):
+    """Else the file has the sizes that the model says, and not as many values."""
+    text = 'g (float[1,3,4] x) => (float[3,1,4] y) { y = Transpose <perm = [1, 0, 2]> (x) }'
+    onnx.save(parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), tmp_path / 'm.onnx')
+    net = convert(tmp_path / 'm.onnx', tmp_path)
+    with pytest.raises(Failure, match=f'a batch of {items}'):
+        run(net, {'x': np.ones((items, 3, 4), np.float32)}, ['y'], tmp_path)
+
+
 def test_half_storage(tmp_path):
     path = tmp_path / 'm.onnx'
     out = big_model(path, 16)
@@ -110,6 +120,12 @@ def test_half_storage(tmp_path):
         assert 0 < np.abs(have - want).max() <= tolerance * np.ptp(want)
     with pytest.raises(Failure, match='exit code 2'):
         convert(path, tmp_path, '--fp16', '--bf16')
+
+
+@pytest.mark.parametrize('number', ['1.5', '1e30'])
+def test_constant_that_is_no_integer(number, tmp_path):
+    with pytest.raises(Failure, match='expected whole numbers'):
+        convert(model(tmp_path), tmp_path, '--constant', f'i={number}')
 
 
 def test_names(tmp_path):
@@ -292,6 +308,18 @@ def test_arrays_of_a_converted_net(tmp_path):
     for inputs, message in wrong:
         with pytest.raises(Failure, match=message):
             run(net, inputs, ['z'], tmp_path)
+
+
+@pytest.mark.parametrize('program', [['onnx2engine'], ['enginequantize', '--kind', 'weights8']])
+def test_data_files_are_no_outputs(program, tmp_path):
+    """The model's weights would be gone."""
+    proto = onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g (float[2,64] x) => (float[2,64] y) { y = MatMul(x, w) }')
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((64, 64), np.float32), 'w'))
+    onnx.save(proto, tmp_path / 'm.onnx', save_as_external_data=True, location='m.bin', size_threshold=16)
+    before = (tmp_path / 'm.bin').read_bytes()
+    with pytest.raises(Failure, match='is an input'):
+        run_program([BIN / program[0], *program[1:], tmp_path / 'm.onnx', tmp_path / 'm.param', tmp_path / 'm.bin'])
+    assert (tmp_path / 'm.bin').read_bytes() == before and not (tmp_path / 'm.param').exists()
 
 
 def test_programs_take_onnx(tmp_path):

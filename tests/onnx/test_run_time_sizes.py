@@ -320,3 +320,20 @@ def test_sizes_of_sizes(tmp_path):
     }'''
     net = check(text, [{'x': rand(*s)} for s in ((2, 8, 16), (5, 8, 16))], tmp_path, first=np.int64([0, 1]), minus=np.int64([-1]))
     assert not any(f'{op} ' in net[0].read_text() for op in ('Reduction', 'TensorBinary', 'Where'))
+
+
+@pytest.mark.parametrize('policy', ['not_larger', 'not_smaller'])
+@pytest.mark.parametrize('sizes', ['1,2,h,w', '1,2,4,w', 'n,2,h,6', '1,2,4,6'])
+def test_one_scale_for_open_sizes(policy, sizes, tmp_path):
+    """The sizes given are not those of the output."""
+    model = parser.parse_model(f'''<ir_version: 8, opset_import: ["" : 18]> g (float[{sizes}] x) => (float[a,b,c,d] y, int64[4] s) {{
+        y = Resize <mode = "linear", axes = [2, 3], keep_aspect_ratio_policy = "{policy}"> (x, , , sizes)
+        s = Shape(y)
+    }}''')
+    model.graph.initializer.append(numpy_helper.from_array(np.int64([8, 8]), 'sizes'))
+    onnx.save(model, tmp_path / 'm.onnx')
+    net, x = convert(tmp_path / 'm.onnx', tmp_path), rand(1, 2, 4, 6)
+    have = run(net, {'x': x}, ['y', 's'], tmp_path)
+    want = ReferenceEvaluator(model).run(None, {'x': x})
+    np.testing.assert_array_equal(have['s'], want[1])
+    np.testing.assert_allclose(have['y'], want[0], 1e-5, 1e-5)

@@ -88,6 +88,16 @@ def test_rarer_transforms(transform, tmp_path):
     check([node], {'x': rows(rng)}, BOTH, tmp_path, tolerance=1e-4)
 
 
+@pytest.mark.parametrize('supports', [0, 5])
+def test_one_class(supports, tmp_path):
+    rng = np.random.default_rng(26)
+    some = lambda n: rng.normal(0, 1, n).tolist()  # noqa: E731
+    more = {'support_vectors': some(30)} if supports else {}
+    node = helper.make_node('SVMRegressor', ['x'], ['y'], domain=ML, kernel_type='LINEAR', kernel_params=[0., 0., 0.], n_supports=supports,
+                            coefficients=some(supports or 6), rho=[.2], one_class=1, **more)
+    check([node], {'x': rows(rng, missing=False)}, {'y': TensorProto.FLOAT}, tmp_path, ml=1)
+
+
 @pytest.mark.parametrize('change, message', [
     ({'rho': [1., 2.]}, '2 values of rho for 3 pairs'),
     ({'coefficients': [1.] * 19}, '19 coefficients, expected 2 of each of 10'),

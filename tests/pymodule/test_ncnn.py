@@ -92,6 +92,17 @@ def test_a_layer_by_itself_changes_a_mat(ncnn):
     np.testing.assert_allclose(view, [1 / 8, 2 / 8, 5 / 8], rtol=1e-5)
 
 
+@BOTH
+def test_a_layer_in_place_on_a_packed_mat(ncnn):
+    relu = ncnn.create_layer('ReLU')
+    relu.load_param(ncnn.ParamDict())
+    packed, flat = ncnn.Mat(), ncnn.Mat()
+    ncnn.convert_packing(ncnn.Mat(np.linspace(-1, 1, 32, dtype=np.float32).reshape(8, 2, 2)), packed, 4)
+    assert packed.elempack == 4 and relu.forward_inplace(packed, ncnn.Option()) == 0
+    ncnn.convert_packing(packed, flat, 1)
+    np.testing.assert_array_equal(np.array(flat), np.linspace(-1, 1, 32, dtype=np.float32).reshape(8, 2, 2).clip(0))
+
+
 def test_layers_by_type_index():
     import quoll.ncnn as ncnn
     for kind in ('AbsVal', 'LSTM', 'ShapeOf'):

@@ -27,6 +27,15 @@ def test_run_and_predict(digits):
     assert quoll.run(digits, item).keys() == {name}
 
 
+@pytest.mark.parametrize('value', [5, -5, 0, np.int64(3), np.array(7, np.uint8), 2.5, np.float32(-1)])
+def test_a_number_is_a_blob_of_one_value(small, value):
+    """Not a size."""
+    net = quoll.load(small(INPUT, 'Noop n 1 1 data out'))
+    result = net.run({'data': value})['out']
+    assert result.shape == (1,) and result[0] == value
+    assert net.run(value)['out'][0] == value
+
+
 def test_all_ways_to_load(digits):
     param, weights = digits
     item = None
@@ -48,6 +57,12 @@ def test_a_blob_that_was_fused_away(digits):
     item = np.full(net.inputs[0].sizes, 0.5, np.float32)
     plain = quoll.load(*digits, use_graph_fusion=False)
     np.testing.assert_allclose(net.run(item, ['pw1'])['pw1'], plain.run(item, ['pw1'])['pw1'], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize('dtype', ['>f4', '>f8', '>f2', '>i4', '>i2', np.longdouble])
+def test_arrays_of_other_types(small, dtype):
+    net = quoll.load(small(INPUT, 'Noop n 1 1 data out'))
+    np.testing.assert_array_equal(net.run({'data': np.array([1, -2, 3], dtype)})['out'], [1, -2, 3])
 
 
 def test_errors_carry_the_reason(tmp_path, small):

@@ -168,13 +168,16 @@ def batch_norm(rng):
     net = net_of(rng, shape)
     c = shape[1]
     p = {'eps': 1e-3} if flag(rng) else {}
-    if len(shape) == 4 and shape[2] * shape[3] > 4 and flag(rng):
-        net.add('BatchNorm', 'x', 'y', batch_norm_param={'use_global_stats': False, 'eps': 1e-3})
-        return net
+    more = [net.random(c, low=0.5, scale=1.5), net.random(c)] if flag(rng) else []
+    scaled = {'scale_bias': True} if more else {}
     factor = float(rng.choice([0.0, 1.0, 713.5]))
-    blobs = [net.random(c) * factor, net.random(c, low=0.3, scale=2) * max(factor, 1), [factor]]
+    blobs = [net.random(c) * factor, net.random(c, low=0.3, scale=2) * max(factor, 1), [factor], *more]
+    if len(shape) == 4 and shape[2] * shape[3] > 4 and flag(rng):
+        net.add('BatchNorm', 'x', 'y', blobs if more else (), batch_norm_param={'use_global_stats': False, 'eps': 1e-3, **scaled})
+        return net
     if factor == 0.0:
         p = {'eps': 0.1}
+    p.update(scaled)
     net.add('BatchNorm', 'x', 'y', blobs, batch_norm_param=p)
     return net
 

@@ -155,7 +155,10 @@ def batch_norm(layer, x):
     else:
         axes = (0, *range(2, x.ndim))
         mean, variance = x.mean(axis=axes), x.var(axis=axes)
-    return [(x - mean.reshape(shape)) / np.sqrt(variance.reshape(shape) + p.get('eps', 1e-5))]
+    y = (x - mean.reshape(shape)) / np.sqrt(variance.reshape(shape) + p.get('eps', 1e-5))
+    if p.get('scale_bias'):  # of NVIDIA's Caffe
+        y = y * layer.blobs[3].reshape(shape) + layer.blobs[4].reshape(shape)
+    return [y]
 
 
 def bn(layer, x):

@@ -93,6 +93,15 @@ def test_wrong_command_lines(args, says):
     assert done.returncode == 2 and says in last_line(done.stderr)
 
 
+def test_what_is_read_is_not_overwritten(net, tmp_path):
+    np.save(tmp_path / 'x.npy', np.ones((3, 8, 8), np.float32))
+    for option, file in (('--json', net), ('--json', tmp_path / 'x.npy')):
+        before = file.read_bytes()
+        done = run_program('benchmark', '1', f'param={net}', '--input', f'in={tmp_path}/x.npy', option, file)
+        assert done.returncode == 1 and 'is an input' in last_line(done.stderr)
+        assert file.read_bytes() == before
+
+
 def test_shapes_that_do_not_fit(net):
     done = run_program('benchmark', '1', f'param={net}', 'shape=[8,8,3],[4]')
     assert done.returncode == 1 and '2 shapes for 1 inputs' in last_line(done.stderr)

@@ -162,6 +162,40 @@ def test_blobs_of_doubles(tmp_path):
                net.values['fc'])
 
 
+@pytest.mark.parametrize('number,dtype', enumerate(['<f8', '<f4', '<f2']))
+def test_raw_blobs(number, dtype, tmp_path):
+    """As NVIDIA's Caffe writes them: bytes of a type."""
+    rng = np.random.default_rng(4)
+    net = CaffeNet(rng, {'data': np.ones((1, 4))})
+    net.add('InnerProduct', 'data', 'fc', [rng.integers(-9, 9, (3, 4)) / 8, rng.integers(-9, 9, 3) / 8], name='fc',
+            inner_product_param={'num_output': 3})
+    blobs = b''.join(chunk(7, chunk(7, chunk(1, b''.join(map(varint, blob.shape)))) + varint(10 << 3) + varint(number) +
+                           chunk(12, blob.astype(dtype).tobytes())) for blob in net.layers[0].blobs)
+    converted = Converted(net.prototxt(), chunk(100, chunk(1, 'fc') + blobs), tmp_path)
+    assert converted.done.returncode == 0, converted.done.stderr
+    check_blob('fc', run_engine(converted.param, converted.bin, {'data': np.ones(4, np.float32)}, ['fc'])['fc'],
+               net.values['fc'])
+
+
+@pytest.mark.parametrize('v1', [False, True])
+def test_blobs_that_layers_share_by_name(v1, tmp_path):
+    """The file may have them of one layer alone."""
+    net = CaffeNet(np.random.default_rng(4), {'data': np.random.default_rng(1).normal(size=(1, 4))})
+    blobs = [net.random(4, 4), net.random(4)]
+    names = ['w', 'b'] if v1 else [{'name': 'w', 'lr_mult': 1}, {'name': 'b', 'decay_mult': 0}]
+    fields = {'inner_product_param': {'num_output': 4}, 'param': names}
+    net.add('InnerProduct', 'data', 'fc1', blobs, name='fc1', **fields)
+    net.add('InnerProduct', 'fc1', 'fc2', blobs, name='fc2', **fields)
+    text = net.prototxt('shape', v1)
+    for alone in net.layers:
+        one = CaffeNet(None, {})
+        one.layers = [alone]
+        converted = Converted(text, one.caffemodel(v1), tmp_path)
+        assert converted.done.returncode == 0 and converted.done.stderr == '', converted.done.stderr
+        got = run_engine(converted.param, converted.bin, {'data': net.inputs['data'][0]}, ['fc2'])
+        check_blob('fc2', got['fc2'], net.values['fc2'])
+
+
 TRAINING = '''
 layer { name: "mnist" type: "Data" top: "data" top: "label" include { phase: TRAIN } data_param { source: "x" batch_size: 64 } }
 layer { name: "mnist" type: "MemoryData" top: "data" top: "label" include { phase: TEST }
@@ -246,12 +280,24 @@ def test_python_proposal_layer(tmp_path):
     text = '''input: "s" input: "m" input: "i" layer { name: "p" type: "Python" bottom: "s" bottom: "m" bottom: "i" top: "rois"
     python_param { module: "rpn.proposal_layer" layer: "ProposalLayer" param_str: "'feat_stride': 8" } }'''
     assert 'Proposal p 3 1 s m i rois 0=8' in lines_of(text, tmp_path)
+    for more in (r"\n'scales': [8, 16, 32]", r"\n'scales': [8.0,16,32]\n'ratios': [0.5, 1, 2]"):
+        assert 'Proposal p 3 1 s m i rois 0=8' in lines_of(text.replace("': 8", "': 8" + more), tmp_path)
+
+
+@pytest.mark.parametrize('more', [r"\n'scales': [4, 8, 16, 32]", r"\n'scales':\n- 8\n- 16", r"\n'ratios': [1]"])
+def test_python_proposal_layer_of_other_anchors(more, tmp_path):
+    text = f'''input: "s" input: "m" input: "i" layer {{ name: "p" type: "Python" bottom: "s" bottom: "m" bottom: "i" top: "rois"
+    python_param {{ module: "rpn.proposal_layer" layer: "ProposalLayer" param_str: "'feat_stride': 16{more}" }} }}'''
+    assert 'Python p: anchors: expected' in refuse(tmp_path, text)
 
 
 def test_sizes_of_data_layers(tmp_path):
     text = '''layer { name: "d" type: "DummyData" top: "x" dummy_data_param { shape { dim: 2 dim: 3 dim: 4 dim: 5 } } }
     layer { name: "a" type: "ReLU" bottom: "x" top: "y" }'''
     assert lines_of(text, tmp_path) == ['Input x 0 1 x 0=5 1=4 2=3', 'ReLU a 1 1 x y']
+    text = text.replace('top: "x"', 'top: "x" top: "z"') + ' layer { name: "b" type: "ReLU" bottom: "z" top: "w" }'
+    for more, size in (('', '0=5 1=4 2=3'), ('shape { dim: 2 dim: 6 dim: 7 dim: 8 }', '0=8 1=7 2=6')):
+        assert f'Input z 0 1 z {size}' in lines_of(text.replace('dim: 5 }', 'dim: 5 } ' + more), tmp_path)
 
 
 # ---------------------------------------------------------------- bad files
@@ -357,6 +403,7 @@ def test_reshape_to_the_batch_alone(tmp_path):
     ('Interp', 'interp_param { zoom_factor: 0 }'), ('Interp', 'interp_param { zoom_factor: 2147483647 }'),
     ('Interp', 'interp_param { zoom_factor: 2 pad_beg: -2147483648 }'), ('Interp', 'interp_param { zoom_factor: 2 pad_beg: -9 }'),
     ('Upsample', 'upsample_param { scale: 0 }'), ('Upsample', 'upsample_param { scale: 2147483647 }'),
+    ('Upsample', 'upsample_param { upsample_h: 12 upsample_w: 12 }'), ('Upsample', 'upsample_param { scale_h: 3 scale_w: 4 }'),
     ('Reorg', 'reorg_param { stride: 0 }'), ('Reorg', 'reorg_param { stride: 9 }'), ('Reorg', 'reorg_param { reverse: true }'),
     ('PriorBox', ''), ('DetectionOutput', ''), ('ROIPooling', ''), ('PSROIPooling', ''), ('Proposal', ''), ('LSTM', ''),
     ('InnerProduct', ''), ('InnerProduct', 'inner_product_param { num_output: 4294967295 }'), ('Embed', ''), ('Scale', ''),
@@ -399,6 +446,14 @@ def test_weights_that_do_not_fit(tmp_path):
     net.layers[2].blobs[1] = np.ones(7)
     message = refuse(tmp_path, caffemodel=net.caffemodel())
     assert 'Convolution conv: ' in message and 'InnerProduct fc: weight 1: expected 3 values, got 7' in message
+
+
+def test_weights_that_are_not_read_are_told(tmp_path):
+    net = small_net()
+    text = net.prototxt().replace('num_output: 4', 'num_output: 4 bias_term: false')
+    converted = Converted(text, net.caffemodel(), tmp_path)
+    assert converted.done.returncode == 0
+    assert converted.done.stderr == 'Convolution conv: the last 1 of its weights are not read\n'
 
 
 def test_random_damage_does_no_harm(tmp_path):

@@ -195,6 +195,9 @@ def test_diff(net):
         '~ InnerProduct f: params 0=2 2=2048 -> 0=2 2=2048 9=1', '+ TanH t: a -> b ']
     same = run_program('engineinfo', net / 'm.param', net / 'm.bin', '--diff', net / 'm.param', net / 'm.bin')
     assert same.returncode == 0 and same.stdout == 'the models are the same\n'
+    for bins in ([], [net / 'm.bin']):
+        same = run_program('engineinfo', net / 'm.param', *bins, '--diff', net / 'm.param')
+        assert same.returncode == 0 and same.stdout == 'the graphs are the same, weights were not compared\n'
 
 
 def refused(folder, *args, code=1):
@@ -204,6 +207,11 @@ def refused(folder, *args, code=1):
     assert sorted(p.name for p in folder.iterdir()) == before
     assert last_line(done.stderr).startswith('engineinfo: ')
     return last_line(done.stderr)
+
+
+def test_an_input_array_is_not_overwritten(net):
+    np.save(net / 'x.npy', np.ones((3, 8, 8), np.float32))
+    assert 'is an input' in refused(net, net / 'm.param', '--input', f'in={net}/x.npy', '--json', net / 'x.npy')
 
 
 def test_what_is_refused(net):

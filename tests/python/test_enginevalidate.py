@@ -88,6 +88,23 @@ def test_metrics_by_hand(tmp_path):
     assert 'shape (3,1,2), expected (2,1,2)' in validate(tmp_path, *args, code=3)
 
 
+def test_each_expected_blob_is_compared(net):
+    """Outputs or not: one that is wrong fails, whatever the others are."""
+    x = np.random.default_rng(1).uniform(-1, 1, (3, 8, 8)).astype(np.float32)
+    np.save(net / 'in.npy', x)
+    for name, array in run_engine(net / 'm.param', net / 'm.bin', {'in': x}, ['b', 'e', 'prob'], '--no-fusion').items():
+        np.save(net / f'{name}.npy', array)
+        np.save(net / f'{name}-wrong.npy', -array - 1)
+    args = ['-i', f'in={net}/in.npy']
+
+    def expect(*files):
+        return [word for file in files for word in ('--expect', f'{file.split("-")[0]}={net}/{file}.npy')]
+    assert validate(net, *args, *expect('prob', 'b', 'e')).count('PASS') == 3
+    assert 'FAIL e' in validate(net, *args, *expect('prob', 'b', 'e-wrong'), code=3)
+    assert 'FAIL e' in validate(net, *args, *expect('b', 'e-wrong'), code=3)
+    assert 'no answer for it' in refused(net, *args, *expect('prob'), '--blob', 'b')
+
+
 @pytest.mark.parametrize('layer', ['c1', 'c2', 'c3', 'fc'])
 @pytest.mark.parametrize('part', [0, 1])
 def test_planted_wrong_weight(net, layer, part):
@@ -239,6 +256,15 @@ def refused(folder, *args, code=1):
     return last_line(done.stderr)
 
 
+def test_what_is_read_is_not_overwritten(net):
+    np.save(net / 'x.npy', np.ones((3, 8, 8), np.float32))
+    args = ['-i', f'in={net}/x.npy', '--layers', '--log', net / 'x.npy']
+    assert 'is an input' in refused(net, *args, '--against', 'fp32')
+    write(net, 'other', weights())
+    args = ['--against-model', net / 'other.param', net / 'other.bin', '--layers', '--log', net / 'other.bin']
+    assert 'is an input' in refused(net, *args)
+
+
 def test_what_is_refused(net):
     assert 'give one of' in refused(net, code=2)
     assert 'give one of' in refused(net, '--against', 'fp32', '--onnx', 'x', code=2)
@@ -248,6 +274,7 @@ def test_what_is_refused(net):
     (net / 'nothing').mkdir()
     assert 'nothing to compare' in refused(net, '--expect-folder', net / 'nothing')
     assert 'No such file' in refused(net, '--against-model', net / 'no.param', net / 'no.bin')
+    assert "--shape: no blob 'im'" in refused(net, '--against', 'fp32', '--shape', 'im=3,8,8')
     assert 'int8' in refused(net, '--precision', 'int8', '--against', 'fp32')
     assert 'level' in refused(net, '--against-isa', 'mmx')
     assert 'written' in refused(net, '--against', 'fp32', '--layers', '--log', '/dev/full')

@@ -162,7 +162,7 @@ def test_classify_example(examples, tmp_path):
     assert len(plain) == 20 and sum(map(float, plain[1::2])) == pytest.approx(1, abs=1e-3)
     assert run(examples / 'classify', *files, '--norm', '0.5', '--top', 10).split() != plain
     for wrong, code in ((('--grid', 500), 1), (('--mean', '1,2'), 1), (('--order', 'GBR'), 2), (('--names', 'none.txt'), 1),
-                        (('--gpu', 60), 1), (('--out', tmp_path / 'none' / 'x.png'), 1), (('--size', 3), 2)):
+                        (('--gpu', 60), 1), (('--out', tmp_path / 'none' / 'x.png'), 1), (('--out', '/dev/full'), 1), (('--size', 3), 2)):
         done = subprocess.run(list(map(str, [examples / 'classify', *files, *wrong])), capture_output=True, text=True)
         assert done.returncode == code and str('classify' if code == 2 else wrong[1]) in done.stderr, wrong
 

@@ -60,6 +60,20 @@ def test_embed(tmp_path):
     np.testing.assert_allclose(got, np.rint(table[words] / step) * step, atol=1e-6)
 
 
+def test_convolution_that_ncnn_has_no_int8_form_of(tmp_path):
+    """Of one axis: ncnn would read its bytes as floats."""
+    rng = np.random.default_rng(5)
+    (tmp_path / 'm.param').write_text('7767517\n2 2\nInput x 0 1 x 0=6 1=5\nConvolution1D l 1 1 x y 0=4 1=3 5=1 6=60\n')
+    np.concatenate([np.zeros(1), rng.normal(size=64)]).astype(np.float32).tofile(tmp_path / 'm.bin')
+    (tmp_path / 'm.table').write_text('l_param_0 40 40 40 40\nl 40\n')
+    model, made = (tmp_path / 'm.param', tmp_path / 'm.bin'), (tmp_path / 'q.param', tmp_path / 'q.bin')
+    done = run_program('ncnn2int8', *model, *made, tmp_path / 'm.table')
+    assert done.returncode == 0 and done.stdout == '0 layers in int8\n'
+    assert '[Convolution1D l] stays in float: ncnn has no int8 form of it' in done.stderr
+    x = {'x': rng.normal(size=(5, 6)).astype(np.float32)}
+    np.testing.assert_array_equal(run_engine(*made, x, ['y'])['y'], run_engine(*model, x, ['y'])['y'])
+
+
 def test_weights_that_are_no_numbers(tmp_path):
     (tmp_path / 'm.param').write_text('7767517\n2 2\nInput x 0 1 x 0=4 1=2\nGemm l 1 1 x y 3=1 5=1 6=1 8=2 9=4 10=-1\n')
     np.array([0, 1, 2, np.nan, 4, 5, 6, 7, 8], np.float32).tofile(tmp_path / 'm.bin')

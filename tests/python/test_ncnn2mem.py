@@ -328,6 +328,11 @@ def test_encrypted_example(tmp_path):
         assert done.returncode == 0
         sealed = (tmp_path / f'{part}.sealed').read_bytes()
         assert chacha20(key, sealed[:12], sealed[12:]) == plain
+        # In place, too.
+        (tmp_path / 'own').write_bytes(plain)
+        assert run_program('encrypted', 'seal', key.hex(), tmp_path / 'own', tmp_path / 'own').returncode == 0
+        sealed = (tmp_path / 'own').read_bytes()
+        assert chacha20(key, sealed[:12], sealed[12:]) == plain
     done = run_program('encrypted', 'run', key.hex(), tmp_path / 'param', tmp_path / 'bin')
     assert done.returncode == 0 and 'digit 2' in done.stdout
     done = run_program('encrypted', 'run', bytes(32).hex(), tmp_path / 'param', tmp_path / 'bin')

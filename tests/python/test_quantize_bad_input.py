@@ -210,7 +210,7 @@ def test_folders_that_cannot_be_written(args, digits, tmp_path):
 
 
 @pytest.mark.parametrize('args, word', [
-    (['--method', 'median'], 'expected best|kl'), (['--kind', 'int5'], '--kind'), (['--layer', 'fc'], '--layer'),
+    (['--shape', 'nobody=1,1,8,8'], "--shape: no blob 'nobody'"), (['--method', 'median'], 'expected best|kl'), (['--kind', 'int5'], '--kind'), (['--layer', 'fc'], '--layer'),
     (['--layer', 'nobody=float'], "no layer 'nobody'"), (['--range', 'data=1'], '--range'), (['--range', 'nobody=0,1'], 'nobody'),
     (['--method', 'constant'], '--constant'), (['--labels', 'missing'], 'missing'), (['--data', 'missing'], 'missing'),
     (['--mean', '1,x'], '--mean'), (['--pixel', 'CMYK'], 'CMYK'), (['--resize', '3'], '--resize'), (['--max-drop', 'x'], '--max-drop'), (['--budget', 'cost=3'], '--budget'),
@@ -221,6 +221,16 @@ def test_bad_arguments(args, word, digits, tmp_path):
     done = quantize(digits_model(), tmp_path / 'q', *data, *args, code=1)
     assert word in last_line(done.stderr)
     assert not list(tmp_path.glob('q.*'))
+
+
+@pytest.mark.parametrize('args, word', [
+    (['--from-table', 't', '--kind', 'block4'], '--kind: with --from-table'), (['--from-table', 't', '--layer', 'fc=float'], '--layer: '),
+    (['--from-table', 't', '--max-drop', '1%'], '--max-drop: '), (['--from-table', 't', '--range', 'data=0,1'], '--range: '),
+    (['--from-table', 't', '--method', 'kl'], '--method: '), (['--kind', 'weights8', '--rounding', 'reconstruct'], 'needs --data'),
+    (['--kind', 'weights8', '--labels', 'x'], '--labels needs --data'), (['--kind', 'weights8', '--test-labels', 'x'], 'needs --test')])
+def test_options_without_effect(args, word, tmp_path):
+    assert word in last_line(quantize(digits_model(), tmp_path / 'q', *args, code=1).stderr)
+    assert not list(tmp_path.iterdir())
 
 
 def test_no_data(tmp_path):

@@ -207,6 +207,29 @@ def test_program(tmp_path):
     assert before == pytest.approx(value(x), rel=1e-5) and after == pytest.approx(value(outputs), rel=1e-5) and before != after
 
 
+@pytest.mark.parametrize('order', ['<', '>'])
+def test_photographs_are_turned_as_exif_says(order, tmp_path):
+    """As Pillow turns them."""
+    image, ops = pytest.importorskip('PIL.Image'), pytest.importorskip('PIL.ImageOps')
+    (tmp_path / 'm.param').write_text('7767517\n2 2\nInput in 0 1 data\nAbsVal a 1 1 data out\n')
+    (tmp_path / 'm.bin').write_bytes(b'')
+    photo = image.fromarray(np.random.default_rng(1).integers(0, 256, (2, 3, 3), np.uint8).repeat(16, 0).repeat(16, 1))
+    for turned in range(1, 9):
+        exif = image.Exif()
+        exif.endian = order
+        exif[0x112] = turned
+        photo.save(tmp_path / 'x.jpg', exif=exif, quality=95, subsampling=0)
+        right = np.array(ops.exif_transpose(image.open(tmp_path / 'x.jpg'))).transpose(2, 0, 1).astype(np.float32)
+        np.save(tmp_path / 'right.npy', right)
+        metric = program(tmp_path, 'import sys\nimport numpy as np\n'
+                                   "got = np.load(open(sys.argv[1]).readline().strip().split('\\t')[-1])\n"
+                                   f"right = np.load({str(tmp_path / 'right.npy')!r})\n"
+                                   'assert got.shape == right.shape and abs(got - right).mean() < 2\nprint(1)\n')
+        done = run_program('enginequantize', tmp_path / 'm.param', tmp_path / 'm.bin', tmp_path / 'q.param', tmp_path / 'q.bin',
+                           '--data', tmp_path / 'x.jpg', '--kind', 'float', '--metric', metric)
+        assert done.returncode == 0, (turned, done.stderr)
+
+
 def test_mixed_precision_by_a_program(tmp_path):
     """A loss of anything is too much for it: the only layer stays in float."""
     x = np.random.default_rng(1).normal(size=(6, 3, 5)).astype(np.float32)

@@ -32,6 +32,13 @@ def workers():
     return [p for p in psutil.process_iter(['cmdline']) if 'MapWorker' in ' '.join(p.info['cmdline'] or [])]
 
 
+def test_columns_of_float64():
+    """As tables have them."""
+    images = np.random.default_rng(0).uniform(0, 1, (3, 1, 8, 8))
+    worker = quoll.ray._Worker(MODEL, {'data': 'image'}, None, {})
+    np.testing.assert_array_equal(worker({'image': images})['prob'], quoll.load(*MODEL).predict(images))
+
+
 def test_every_row_once_though_a_worker_dies(cluster):
     count = 600
     images = np.random.default_rng(0).uniform(0, 1, (count, 1, 8, 8)).astype(np.float32)

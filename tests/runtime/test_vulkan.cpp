@@ -359,6 +359,15 @@ TEST_F(Vulkan, few_windows_on_matrix_units) {
     }
 }
 
+// 2.1 million pixels are more tiles than groups can be along an axis of some devices.
+TEST_F(Vulkan, images_of_many_pixels) {
+    const char* const text =
+        "7767517\n2 2\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in out 0=4 1=3 4=1 5=1 6=108\n";
+    const VulkanNet cpu(text, false), gpu(text, true);
+    EXPECT_LT(difference(gpu.run(1449), cpu.run(1449)), 1e-5);
+}
+
 // NaN of either sign stays, and only in its windows; infinities of both signs are values.
 TEST_F(Vulkan, pooling_keeps_what_is_not_finite) {
     Mat in(27, 26, 3);
@@ -482,6 +491,15 @@ TEST_F(Vulkan, softmax_takes_averages) {
                         {{"pool_global", 0}, {"softmax", 1}, {"download", 0}});
     check_fused(layers(1200, "Softmax last 1 1 c out 0=0\n").c_str(), 19,
                 {{"pool_global", 1}, {"softmax", 1}});
+}
+
+// 70225 rows are more than groups can be along an axis.
+TEST_F(Vulkan, inner_products_of_many_rows) {
+    check_fused(
+        "4 4\nInput in 0 1 in\nReshape rows 1 1 in a 0=3 1=-1\n"
+        "InnerProduct wide 1 1 a b 0=32 1=1 2=96\n"
+        "InnerProduct narrow 1 1 b out 0=3 1=1 2=96\n",
+        265, {{"innerproduct", 0}});
 }
 
 // The group of an inner product that comes last makes the softmax behind it; more outputs than
@@ -618,7 +636,7 @@ TEST_F(Vulkan, squeeze_excite_of_one_channel) {
         9, {{"excite", 1}, {"binary_strided", 1}});
 }
 
-// Factors of more than a pixel are none.
+// Factors of more than a pixel, or of one of the padding, are none.
 TEST_F(Vulkan, squeeze_excite_has_one_pixel) {
     const std::string text =
         "7 8\nInput in 0 1 in\n"
@@ -628,7 +646,7 @@ TEST_F(Vulkan, squeeze_excite_has_one_pixel) {
         "Convolution few 1 1 p q 0=8 1=1 %s 5=1 6=192 9=1\n"
         "Convolution all 1 1 q g 0=24 1=1 5=1 6=192\n"
         "BinaryOp times 2 1 a2 g out 0=2\n";
-    for (const char* padding : {"4=0", "4=1"}) {
+    for (const char* padding : {"4=0", "4=1", "3=3 4=1"}) {
         char padded[700];
         snprintf(padded, sizeof(padded), text.c_str(), padding);
         check_fused(padded, 3, {{"excite", padding[2] == '0'}});
@@ -838,6 +856,19 @@ TEST_F(Vulkan, attention_between_blobs_has_three_products) {
     EXPECT_EQ(7, count_products(gpu)) << gpu.backend->shaders;
 }
 
+// Queries that are the first rows of the blob of the keys, as those of a class token are.
+TEST_F(Vulkan, attention_of_the_first_rows) {
+    check_fused(
+        "8 10\nInput in 0 1 in\n"
+        "Convolution patch 1 1 in a 0=32 1=4 3=4 5=1 6=1536\n"
+        "Reshape flat 1 1 a b 0=-1 1=32\nPermute rows 1 1 b c 0=1\n"
+        "Split split 1 2 c c1 c2\n"
+        "Slice slice 1 2 c1 d e -23300=2,3,-233 1=0\n"
+        "MultiHeadAttention heads 2 1 d c2 f 0=32 1=2 2=1024 6=0.01\n"
+        "Concat join 2 1 f e out 0=0\n",
+        16, {});
+}
+
 // Sums and activations that stay by themselves: of a product that others read, or that is an
 // output; of a blob that comes later; behind an activation; where C is no bias.
 TEST_F(Vulkan, what_products_do_not_make) {
@@ -867,6 +898,22 @@ TEST_F(Vulkan, what_products_do_not_make) {
           1, 1);
 }
 
+// Rows that are turned before they become those of other heads.
+TEST_F(Vulkan, attention_of_turned_rows_in_other_heads) {
+    check_fused(
+        "16 23\nInput in 0 1 in\n"
+        "Convolution patch 1 1 in a 0=32 1=4 3=4 5=1 6=1536\n"
+        "Reshape heads 1 1 a b 0=16 1=8 2=4\nSplit split 1 3 b q k v\n"
+        "MemoryData cos 0 1 c 0=8 1=8\nSplit cosines 1 2 c c1 c2\n"
+        "MemoryData sin 0 1 s 0=8 1=8\nSplit sines 1 2 s s1 s2\n"
+        "RotaryEmbed turn_q 3 1 q c1 s1 tq\nReshape view_q 1 1 tq vq 0=16 1=4 2=8\n"
+        "RotaryEmbed turn_k 3 1 k c2 s2 tk\nReshape view_k 1 1 tk vk 0=16 1=4 2=8\n"
+        "Reshape view_v 1 1 v vv 0=16 1=4 2=8\n"
+        "MemoryData past 0 1 p 0=16 1=2 2=8\nSplit pasts 1 2 p pk pv\n"
+        "SDPA attention 5 3 vq vk vv pk pv out all_k all_v 6=0.001 7=1\n",
+        16, {{"rotary", 2}});
+}
+
 // Items of a batch add their own.
 TEST_F(Vulkan, sums_of_products_of_a_batch) {
     check_batch(transformer("MultiHeadAttention heads 1 1 d e 0=32 1=2 2=1024\n"), 16,
@@ -890,6 +937,21 @@ TEST_F(Vulkan, shuffled_channels_come_from_where_they_were_made) {
         "Convolution second 1 1 f h 0=8 1=1 5=1 6=120\n"
         "BinaryOp sum 2 1 g h out 0=0\n",
         11, {{"gather", 2}, {"copy", 0}});
+}
+
+// A constant has one item for all of a batch.
+TEST_F(Vulkan, shuffled_constants_of_a_batch) {
+    const std::string text =
+        "7767517\n6 6\nInput in 0 1 in\n"
+        "MemoryData extra 0 1 extra 0=4 1=4 2=8\n"
+        "Convolution patch 1 1 in a 0=8 1=4 3=4 5=1 6=384\n"
+        "Concat concat 2 1 a extra b 0=0\n"
+        "ShuffleChannel shuffle 1 1 b c 0=2\n"
+        "Convolution last 1 1 c out 0=10 1=1 5=1 6=160\n";
+    check_batch(text, 16, [](const VulkanNet& gpu) {
+        EXPECT_EQ(1, gpu.backend->regions);
+        EXPECT_EQ(0, gpu.backend->count("gather"));
+    });
 }
 
 TEST_F(Vulkan, threads_share_a_net) {

@@ -329,6 +329,39 @@ TEST_F(VulkanLayers, a_built_in_layer_runs_on_the_host_where_it_must) {
     }
 }
 
+// Item by item, as the layer takes one at a time.
+TEST_F(VulkanLayers, the_host_runs_all_items) {
+    const Option opt;
+    const std::unique_ptr<Layer> layer(create_layer("SPP"));
+    ParamDict pd;
+    pd.set(0, 0), pd.set(1, 2);
+    layer->vkdev = get_gpu_device();
+    ASSERT_EQ(0, layer->load_param(pd));
+    ASSERT_EQ(0, layer->create_pipeline(opt));
+    Shape shape = image().logical_shape();
+    shape.n = 2;
+    const Mat batch(shape);
+    Mat want[2], got;
+    for (int b = 0; b < 2; b++) {
+        Mat item = image();
+        for (int q = 0; q < item.c; q++) {
+            for (int i = 0; i < item.w * item.h; i++) item.channel(q)[i] += (float)(b * (q + 1));
+            memcpy((float*)batch.batch(b).channel(q).data, item.channel(q).data,
+                   (size_t)item.w * item.h * sizeof(float));
+        }
+        ASSERT_EQ(0, layer->forward(item, want[b], opt));
+    }
+    VkCompute cmd(layer->vkdev);
+    VkMat x, y;
+    ASSERT_EQ(0, cmd.record_upload(batch, x, opt));
+    ASSERT_EQ(0, layer->forward(x, y, cmd, opt));
+    ASSERT_EQ(0, cmd.record_download(y, got, opt));
+    ASSERT_EQ(0, cmd.submit_and_wait());
+    ASSERT_EQ(2, got.n);
+    for (int b = 0; b < 2; b++) EXPECT_LT(difference(got.batch(b), want[b]), 1e-6) << b;
+    layer->destroy_pipeline(opt);
+}
+
 // In place, what is no output stays: the scale that comes as an input.
 TEST_F(VulkanLayers, inputs_stay_in_place) {
     const std::unique_ptr<Layer> layer(create_layer_naive("Scale"));

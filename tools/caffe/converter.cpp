@@ -1,5 +1,6 @@
 #include "caffe/converter.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include <algorithm>
@@ -62,22 +63,53 @@ Mat filled(int count, float value) {
     return m;
 }
 
+namespace {
+
+// Bytes of a value in raw_data, NVIDIA's form of a blob: doubles, floats or half floats. 0: others.
+size_t raw_size(const caffe::BlobProto& b) {
+    const int type = b.has_raw_data() ? b.raw_data_type() : -1;
+    return type == 0 ? 8 : type == 1 ? 4 : type == 2 ? 2 : 0;
+}
+
+size_t value_count(const caffe::BlobProto& b) {
+    if (b.data_size() || b.double_data_size()) return std::max(b.data_size(), b.double_data_size());
+    return raw_size(b) ? b.raw_data().size() / raw_size(b) : 0;
+}
+
+template <class T>
+T raw_value(const caffe::BlobProto& b, size_t k) {
+    T value;
+    memcpy(&value, b.raw_data().data() + k * sizeof(T), sizeof(T));
+    return value;
+}
+
+float value_of(const caffe::BlobProto& b, size_t k) {
+    if (b.data_size()) return b.data((int)k);
+    if (b.double_data_size()) return (float)b.double_data((int)k);
+    return raw_size(b) == 8   ? (float)raw_value<double>(b, k)
+           : raw_size(b) == 4 ? raw_value<float>(b, k)
+                              : float16_to_float32(raw_value<uint16_t>(b, k));
+}
+
+}  // namespace
+
 std::vector<int64_t> CaffeLayer::blob_shape(int i) const {
     if (!has_blob(i)) return {};
     const caffe::BlobProto& b = blobs_[i];
     if (b.has_shape()) return {b.shape().dim().begin(), b.shape().dim().end()};
     if (b.has_num()) return {b.num(), b.channels(), b.height(), b.width()};
-    return {std::max(b.data_size(), b.double_data_size())};
+    return {(int64_t)value_count(b)};
 }
 
 Mat CaffeLayer::blob(int i, size_t count) {
+    read_ = std::max(read_, i + 1);
     if (!has_blob(i)) {
         fail(blobs_.empty() ? "there are no weights for it in the caffemodel"
                             : "weight " + std::to_string(i) + " is missing in the caffemodel");
         return Mat();
     }
     const caffe::BlobProto& b = blobs_[i];
-    const size_t size = b.data_size() ? b.data_size() : b.double_data_size();
+    const size_t size = value_count(b);
     if (size == 0 || size > 0x7fffffff || (count && size != count)) {
         fail("weight " + std::to_string(i) + ": expected " +
              (count ? std::to_string(count) : std::string("some")) + " values, got " +
@@ -86,8 +118,7 @@ Mat CaffeLayer::blob(int i, size_t count) {
     }
     Mat m((int)size);
     if (m.empty()) fail("out of memory");
-    for (size_t k = 0; k < size && !m.empty(); k++)
-        m[k] = b.data_size() ? b.data((int)k) : (float)b.double_data((int)k);
+    for (size_t k = 0; k < size && !m.empty(); k++) m[k] = value_of(b, k);
     return m;
 }
 
@@ -151,17 +182,25 @@ bool is_data(const std::string& type) {
                      "VideoData DenseImageData ");
 }
 
-// What a data layer says of the size of an item, dims 0 if it says nothing.
-Shape data_shape(const caffe::LayerParameter& layer) {
+// Entry i of a field that has one for each output of a layer, or one for all.
+template <class Repeated>
+auto entry_of(const Repeated& field, int i) -> decltype(field.Get(0)) {
+    return field.Get(i < field.size() ? i : 0);
+}
+
+// What a data layer says of the size of an item of its output i, dims 0 if it says nothing.
+Shape data_shape(const caffe::LayerParameter& layer, int i) {
     const caffe::MemoryDataParameter& m = layer.memory_data_param();
     const caffe::DummyDataParameter& d = layer.dummy_data_param();
     std::vector<int64_t> s(3, 0);
-    if (layer.type() == "MemoryData")
-        s = {m.channels(), m.height(), m.width()};
-    else if (d.shape_size() && d.shape(0).dim_size() == 4)
-        s.assign(d.shape(0).dim().begin() + 1, d.shape(0).dim().end());
-    else if (d.channels_size() && d.height_size() && d.width_size())
-        s = {d.channels(0), d.height(0), d.width(0)};
+    if (layer.type() == "MemoryData") {
+        if (i == 0) s = {m.channels(), m.height(), m.width()};  // the labels' blob comes next
+    } else if (d.shape_size() && entry_of(d.shape(), i).dim_size() == 4) {
+        const auto& dims = entry_of(d.shape(), i).dim();
+        s.assign(dims.begin() + 1, dims.end());
+    } else if (d.channels_size() && d.height_size() && d.width_size()) {
+        s = {entry_of(d.channels(), i), entry_of(d.height(), i), entry_of(d.width(), i)};
+    }
     for (int64_t size : s)
         if (size < 1 || size > (1 << 24)) return Shape();
     return Shape((int)s[2], (int)s[1], (int)s[0]);
@@ -182,6 +221,7 @@ public:
 
     void run() {
         count_versions();
+        find_shared();
         Progress progress("convert", net_.layer_size());
         int done = 0;
         for (const caffe::LayerParameter& layer : net_.layer()) {
@@ -233,12 +273,13 @@ private:
     }
 
     void add_data(const caffe::LayerParameter& layer) {
-        for (const std::string& top : layer.top()) {
+        for (int i = 0; i < layer.top_size(); i++) {
+            const std::string& top = layer.top(i);
             if (!is_read(top)) continue;
             const std::string blob = new_version(top, layer.name());
             ModelLayer& input = model_->add("Input", caffe_name(top), {}, {blob});
-            const Shape shape = data_shape(layer);
-            if (shape.dims && &top == &layer.top(0)) {
+            const Shape shape = data_shape(layer, i);
+            if (shape.dims) {
                 input.set("w", shape.w), input.set("h", shape.h), input.set("c", shape.c);
                 shapes_[blob] = shape;
             }
@@ -246,10 +287,32 @@ private:
         }
     }
 
+    // Blobs that have names (`param { name: "w" }`) are one for all layers that name them, and a file
+    // may have them of one layer alone.
+    void find_shared() {
+        for (const caffe::LayerParameter& layer : net_.layer()) {
+            const auto blobs = weights_.find(layer.name());
+            if (blobs == weights_.end()) continue;
+            for (int i = 0; i < std::min(layer.param_size(), blobs->second.size()); i++)
+                if (!layer.param(i).name().empty())
+                    shared_.emplace(layer.param(i).name(), &blobs->second[i]);
+        }
+    }
+    CaffeBlobs shared_blobs(const caffe::LayerParameter& layer) const {
+        CaffeBlobs blobs;
+        for (const caffe::ParamSpec& spec : layer.param()) {
+            const auto found = shared_.find(spec.name());
+            if (found == shared_.end()) break;
+            *blobs.Add() = *found->second;
+        }
+        return blobs;
+    }
+
     void add_layer(const caffe::LayerParameter& param) {
         static const CaffeBlobs kNone;
         const auto blobs = weights_.find(param.name());
-        CaffeLayer layer(param, blobs == weights_.end() ? kNone : blobs->second, model_, &shapes_);
+        const CaffeBlobs shared = blobs == weights_.end() ? shared_blobs(param) : kNone;
+        CaffeLayer layer(param, blobs == weights_.end() ? shared : blobs->second, model_, &shapes_);
         for (const std::string& bottom : param.bottom()) {
             const auto it = current_.find(bottom);
             if (it == current_.end()) layer.fail("no layer makes its input '" + bottom + "'");
@@ -269,6 +332,10 @@ private:
         if (layer.error.empty()) mapper(layer);
         layer.finish();
         if (!layer.error.empty()) error(param, layer.error);
+        // Caffe would not take them: they are of another prototxt, or of a fork's form of the layer.
+        const int extra = blobs == weights_.end() ? 0 : blobs->second.size() - layer.blobs_read();
+        if (layer.error.empty() && layer.blobs_read() > 0 && extra > 0)
+            note(param, "the last " + std::to_string(extra) + " of its weights are not read");
         for (const std::string& text : layer.notes) note(param, text);
     }
 
@@ -304,6 +371,7 @@ private:
     std::map<std::string, int> versions_, made_;  // of Caffe's blobs
     std::map<std::string, std::string> current_;  // the newest version's name
     std::set<std::string> inputs_, used_;
+    std::map<std::string, const caffe::BlobProto*> shared_;  // by the names of blobs
 };
 
 }  // namespace

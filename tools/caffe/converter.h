@@ -52,6 +52,7 @@ public:
     // The type of the layer that makes an input, "" if it is an input of the net.
     std::string maker(size_t input) const;
     bool has_blob(int i) const { return i < blobs_.size(); }
+    int blobs_read() const { return read_; }
     // Its sizes in the file; one of all values if it does not say.
     std::vector<int64_t> blob_shape(int i) const;
     // Weight i as a 1-D array; fails when it is missing, empty or not of `count` values (if given).
@@ -74,6 +75,7 @@ private:
     Model* model_;
     std::map<std::string, Shape>* shapes_;
     const CaffeBlobs& blobs_;
+    int read_ = 0;  // of the blobs
     size_t inferred_ = (size_t)-1;
     std::vector<std::string> packed_;  // the outputs' names, if the batch was unpacked
 };

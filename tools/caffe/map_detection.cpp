@@ -1,6 +1,8 @@
 // Layers of detectors, most of them from Caffe's forks.
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <algorithm>
 
@@ -96,21 +98,40 @@ void emit_proposal(CaffeLayer& l, const caffe::ProposalParameter& p) {
     l.notes.push_back("gives a channel x1 y1 x2 y2 for each region, without the image's number");
 }
 
-// The engine's anchors are those of Faster R-CNN: ratios 0.5, 1, 2 and scales 8, 16, 32.
+// The engine's anchors are those of Faster R-CNN.
+const std::vector<float> kRatios = {0.5f, 1.f, 2.f}, kScales = {8.f, 16.f, 32.f};
+const char kAnchors[] = "anchors: expected ratios 0.5, 1, 2 and scales 8, 16, 32";
+
 void map_proposal(CaffeLayer& l) {
     const caffe::ProposalParameter& p = l.p.proposal_param();
     const std::vector<float> ratios(p.ratio().begin(), p.ratio().end());
     const std::vector<float> scales(p.scale().begin(), p.scale().end());
-    if ((!ratios.empty() && ratios != std::vector<float>{0.5f, 1.f, 2.f}) ||
-        (!scales.empty() && scales != std::vector<float>{8.f, 16.f, 32.f}))
-        return l.fail("anchors: expected ratios 0.5, 1, 2 and scales 8, 16, 32");
+    if ((!ratios.empty() && ratios != kRatios) || (!scales.empty() && scales != kScales))
+        return l.fail(kAnchors);
     emit_proposal(l, p);
+}
+
+// The numbers of `key: [1, 2, 3]` in YAML.
+std::vector<float> numbers_of(const std::string& text, const char* key) {
+    std::vector<float> numbers;
+    const size_t colon = text.find(':', text.find(key));
+    const size_t at = colon == std::string::npos ? colon : text.find_first_not_of(" [(", colon + 1);
+    const char* p = at == std::string::npos ? "" : text.c_str() + at;
+    for (char* end;; p = end + strspn(end, " ,")) {
+        const float value = strtof(p, &end);
+        if (end == p) return numbers;
+        numbers.push_back(value);
+    }
 }
 
 void map_python(CaffeLayer& l) {
     const caffe::PythonParameter& p = l.p.python_param();
     if (p.layer() != "ProposalLayer")
         return l.fail("Python code (" + p.layer() + ") cannot be run");
+    const std::string& text = p.param_str();
+    if ((text.find("scales") != std::string::npos && numbers_of(text, "scales") != kScales) ||
+        (text.find("ratios") != std::string::npos && numbers_of(text, "ratios") != kRatios))
+        return l.fail(kAnchors);
     caffe::ProposalParameter param;
     const size_t at = p.param_str().find("feat_stride");
     const size_t colon = at == std::string::npos ? at : p.param_str().find(':', at);

@@ -64,7 +64,8 @@ void map_dropout(CaffeLayer& l) {
     if (!p.scale_train()) m.set("scale", 1.f - p.dropout_ratio());
 }
 
-// Mean and variance are stored as sums: the third blob is what to divide them by.
+// Mean and variance are stored as sums: the third blob is what to divide them by. NVIDIA's
+// (scale_bias) and Intel's Caffe have what is a Scale layer elsewhere in two more.
 void map_batch_norm(CaffeLayer& l) {
     const caffe::BatchNormParameter& p = l.p.batch_norm_param();
     if (p.has_use_global_stats() && !p.use_global_stats()) {
@@ -73,18 +74,26 @@ void map_batch_norm(CaffeLayer& l) {
         if (s.n > 1)
             return l.fail("use_global_stats: false: expected a batch of 1, got " +
                           std::to_string(s.n));
+        const Mat scale = l.has_blob(3) ? l.blob(3, s.c) : Mat();
+        const Mat shift = l.has_blob(3) ? l.blob(4, s.c) : Mat();
+        if (!l.error.empty()) return;
         ModelLayer& m = l.emit("InstanceNorm");
-        m.set("channels", s.c), m.set("eps", p.eps()), m.set("affine", 0);
+        m.set("channels", s.c), m.set("eps", p.eps()), m.set("affine", (int)!scale.empty());
+        if (scale.empty()) return;
+        m.set_weight("gamma_data", scale), m.set_weight("beta_data", shift);
         return;
     }
     const Mat mean = l.blob(0), var = l.blob(1, mean.w), factor = l.blob(2, 1);
+    const bool scaled = p.scale_bias() || l.has_blob(3);
+    const Mat slope = scaled ? l.blob(3, mean.w) : Mat(), bias = scaled ? l.blob(4, mean.w) : Mat();
     if (!l.error.empty()) return;
     const float scale = factor[0] == 0.f ? 0.f : 1.f / factor[0];
     for (int i = 0; i < mean.w; i++)
         ((float*)mean.data)[i] *= scale, ((float*)var.data)[i] *= scale;
     ModelLayer& m = l.emit("BatchNorm");
     m.set("channels", mean.w), m.set("eps", p.eps());
-    m.set_weight("slope_data", filled(mean.w, 1.f)), m.set_weight("bias_data", filled(mean.w, 0.f));
+    m.set_weight("slope_data", scaled ? slope : filled(mean.w, 1.f));
+    m.set_weight("bias_data", scaled ? bias : filled(mean.w, 0.f));
     m.set_weight("mean_data", mean), m.set_weight("var_data", var);
 }
 

@@ -330,6 +330,9 @@ void map_unpool(CaffeLayer& l, const caffe::UpsampleParameter& p) {
 void map_upsample(CaffeLayer& l) {
     const caffe::UpsampleParameter& p = l.p.upsample_param();
     if (l.in.size() == 2) return map_unpool(l, p);
+    if (p.has_scale_h() || p.has_scale_w() || p.has_upsample_h() || p.has_upsample_w() ||
+        p.pad_out_h() || p.pad_out_w())
+        return l.fail("all but scale and stride needs the mask of a Pooling as second input");
     const int scale = p.has_stride() ? p.stride() : p.scale();
     if (scale < 1 || scale > 4096) return l.fail("scale: expected 1 to 4096");
     ModelLayer& m = l.emit("Interp");

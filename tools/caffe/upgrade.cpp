@@ -45,6 +45,7 @@ void upgrade_layer(const caffe::V1LayerParameter& old, caffe::LayerParameter* la
     *layer->mutable_include() = old.include();
     *layer->mutable_exclude() = old.exclude();
     *layer->mutable_blobs() = old.blobs();
+    for (const std::string& name : old.param()) layer->add_param()->set_name(name);
     std::vector<const FieldDescriptor*> fields;
     old.GetReflection()->ListFields(old, &fields);
     for (const FieldDescriptor* field : fields) {

@@ -85,6 +85,58 @@ static std::vector<unsigned char> bytes_of(FILE* fp) {
     return bytes;
 }
 
+// What EXIF says of how the picture was taken, 1 to 8 of the TIFF tag Orientation; 1 if it says
+// nothing. p: a TIFF file of `size` bytes.
+static int orientation_of(const unsigned char* p, size_t size) {
+    const auto number = [&](size_t at, size_t bytes) {
+        size_t value = 0;
+        for (size_t i = 0; i < bytes; i++)
+            value |= (size_t)p[at + i] << 8 * (p[0] == 'I' ? i : bytes - 1 - i);
+        return value;
+    };
+    if (size < 8 || (p[0] != 'I' && p[0] != 'M') || p[1] != p[0] || number(2, 2) != 42) return 1;
+    const size_t tags = number(4, 4);
+    if (tags > size - 2) return 1;
+    for (size_t i = 0, at = tags + 2; i < number(tags, 2) && at + 12 <= size; i++, at += 12) {
+        const size_t value = number(at + 8, 2);
+        if (number(at, 2) == 0x112) return value >= 1 && value <= 8 ? (int)value : 1;
+    }
+    return 1;
+}
+
+// Of a JPEG, in its segment APP1.
+static int exif_orientation(const std::vector<unsigned char>& bytes) {
+    const size_t start = jpeg_start(bytes);
+    for (size_t at = start + 1; start && at + 4 <= bytes.size() && bytes[at] == 0xff;) {
+        const unsigned char marker = bytes[at + 1];
+        const size_t end = at + 2 + bytes[at + 2] * 256u + bytes[at + 3];
+        if (marker < 0xc0 || (marker >= 0xd0 && marker <= 0xda) || end > bytes.size()) return 1;
+        if (marker == 0xe1 && end >= at + 10 && memcmp(&bytes[at + 4], "Exif\0", 6) == 0)
+            return orientation_of(&bytes[at + 4] + 6, end - at - 10);
+        at = end;
+    }
+    return 1;
+}
+
+// Upright, as viewers and OpenCV show it.
+static void turn(int orientation, Image* image) {
+    const bool swap = orientation >= 5;
+    const bool from_right = strchr("\2\3\7\10", orientation) != nullptr;
+    const bool from_below = strchr("\3\4\6\7", orientation) != nullptr;
+    Image turned;
+    turned.w = swap ? image->h : image->w, turned.h = swap ? image->w : image->h;
+    turned.rgb.resize(image->rgb.size());
+    for (int y = 0; y < turned.h; y++)
+        for (int x = 0; x < turned.w; x++) {
+            const int column = swap ? y : x, row = swap ? x : y;
+            const int from_x = from_right ? image->w - 1 - column : column;
+            const int from_y = from_below ? image->h - 1 - row : row;
+            std::copy_n(&image->rgb[((size_t)from_y * image->w + from_x) * 3], 3,
+                        &turned.rgb[((size_t)y * turned.w + x) * 3]);
+        }
+    *image = turned;
+}
+
 int read_image(const std::string& path, Image* image) {
     const auto fail = [&](const char* why) {
         QUOLL_LOGE("[image %s] cannot be read: %s", path.c_str(), why);
@@ -97,6 +149,7 @@ int read_image(const std::string& path, Image* image) {
     std::vector<unsigned char> bytes = bytes_of(fp.get());
     if (ferror(fp.get())) return fail(strerror(errno));
     rewind(fp.get());
+    const int orientation = exif_orientation(bytes);  // which goes next
     if (const char* const why = make_safe_for_stb(&bytes)) return fail(why);
     if (bytes.size() > INT_MAX) return fail("it has more than 2 GB");
     const int size = (int)bytes.size();
@@ -120,6 +173,7 @@ int read_image(const std::string& path, Image* image) {
                                                  : why);
     }
     image->rgb.assign(pixels.get(), pixels.get() + (size_t)image->w * image->h * 3);
+    if (orientation > 1) turn(orientation, image);
     return kOk;
 }
 

@@ -13,8 +13,8 @@ struct Image {
     std::vector<unsigned char> rgb;  // w * h * 3 bytes
 };
 
-// JPEG, PNG, BMP, PNM, TGA or GIF; grey and alpha are converted to RGB. 0, or a negative code after
-// a message in the log.
+// JPEG, PNG, BMP, PNM, TGA or GIF; grey and alpha are converted to RGB, and photographs turned as
+// their EXIF tag says. 0, or a negative code after a message in the log.
 int read_image(const std::string& path, Image* image);
 // Whole or not at all; `inputs`: files that must not be overwritten.
 int write_png(const std::string& path, const Image& image,

@@ -180,6 +180,14 @@ int read_arrays(const std::vector<std::string>& texts, const std::vector<ModelIn
     return 0;
 }
 
+std::vector<std::string> paths_of(const std::vector<std::string>& texts) {
+    std::vector<std::string> paths;
+    for (const std::string& text : texts)
+        for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1))
+            paths.push_back(text.substr(at + 1));
+    return paths;
+}
+
 Mat random_input(const ModelInput& input, const Shape& size, const std::vector<double>& range,
                  const std::function<double()>& next) {
     Shape shape = size;

@@ -54,6 +54,9 @@ int read_arrays(const std::vector<std::string>& texts, const std::vector<ModelIn
                 const std::function<bool(const std::string&)>& known,
                 std::map<std::string, Mat>* blobs, std::string* why);
 
+// The paths that these may name: what is behind each '=', as names may contain it too.
+std::vector<std::string> paths_of(const std::vector<std::string>& texts);
+
 // Numbers of the input's type in the range: by default -1 to 1, integers 0 and 1, which index any
 // table, and those of a byte 0 to 127. next: a number from 0 to 1. Empty when memory runs out.
 Mat random_input(const ModelInput& input, const Shape& size, const std::vector<double>& range,

@@ -488,6 +488,9 @@ int write_npy(const std::string& path, const TensorSpec& array, const Mat& mat) 
     if (!type || type->dtype != m.dtype)
         return fail(path, std::string("a blob of ") + dtype_name(m.dtype) + " for an array of " +
                               (type ? type->name : "an unknown type"));
+    // An input may have more items than the model says, which not every output can hold.
+    if (!array.batch && m.n != 1)
+        return fail(path, "a batch of " + std::to_string(m.n) + " for an array that has none");
     std::vector<int> axes = axes_of_blob(m, array.batch != 0);
     int64_t total = 1, known = 1;
     for (int v : axes) total *= v;

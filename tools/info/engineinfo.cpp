@@ -57,13 +57,18 @@ int print_diff(const Arguments& a, const Model& model, MessageLog* log) {
     const std::string bin = a.diff.size() > 1 ? a.diff[1] : "";
     if (load_model_files(a.diff[0], bin, &other))
         return log->fail("engineinfo", "cannot load " + a.diff[0]);
-    const std::string text = diff_models(model, other, !a.bin.empty() && !bin.empty());
-    fputs(text.empty() ? "the models are the same\n" : text.c_str(), stdout);
+    const bool weights = !a.bin.empty() && !bin.empty();
+    const std::string text = diff_models(model, other, weights);
+    const char* const same = weights ? "the models are the same\n"
+                                     : "the graphs are the same, weights were not compared\n";
+    fputs(text.empty() ? same : text.c_str(), stdout);
     return text.empty() ? 0 : 3;
 }
 
 int write_files(const Arguments& a, const ModelReport& report) {
-    OutputFiles files({a.param, a.bin});
+    std::vector<std::string> read = paths_of(a.inputs.arrays);
+    read.insert(read.end(), {a.param, a.bin});
+    OutputFiles files(read);
     const auto write = [&](const std::string& name, std::string (*text)(const ModelReport&)) {
         if (name.empty()) return 0;
         if (name != "-") return write_file(name, text(report), &files);

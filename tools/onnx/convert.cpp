@@ -1,5 +1,7 @@
 #include "onnx/convert.h"
 
+#include <math.h>
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -173,6 +175,10 @@ private:
         *tensor = Tensor(info.type, sizes);
         for (int64_t i = 0; i < count; i++) {
             const double v = numbers[numbers.size() == 1 ? 0 : (size_t)i];
+            if (!is_float(info.type) && !(v == floor(v) && fabs(v) < 9e18)) {
+                *why = "constant " + text + ": expected whole numbers for " + type_name(info.type);
+                return false;
+            }
             if (is_float(info.type))
                 tensor->set_float((size_t)i, (float)v);
             else
@@ -328,6 +334,7 @@ int convert_file(const std::string& path, const OnnxOptions& options, OnnxResult
         std::string why;
         const bool is_read = read_onnx(path, &source, &why);
         result->source_bytes = (size_t)limits.bytes_of_file();
+        result->data_files = source.data_files;
         if (file) *file = source.file;
         return convert_source(is_read, source, why, options, file != nullptr, result);
     });

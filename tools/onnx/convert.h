@@ -25,9 +25,10 @@ struct OnnxProblem {
 struct OnnxResult {
     Model model;
     std::vector<OnnxProblem> problems;
-    std::map<std::string, int> counts;  // what was done, how often
-    size_t source_bytes = 0;            // of the tensors that were read
-    std::vector<std::string> notes;     // where results may differ from ONNX's
+    std::map<std::string, int> counts;    // what was done, how often
+    size_t source_bytes = 0;              // of the tensors that were read
+    std::vector<std::string> notes;       // where results may differ from ONNX's
+    std::vector<std::string> data_files;  // that were read beside the model
     // What the model's weights refer to.
     std::shared_ptr<const void> storage;
 };

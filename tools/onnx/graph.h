@@ -67,6 +67,7 @@ struct OnnxModel {
     std::string producer;
     std::shared_ptr<StringTable> strings = std::make_shared<StringTable>();
     std::shared_ptr<const void> file;  // keeps what tensors left in it; may be null
+    std::vector<std::string> data_files;
 };
 
 // Reads a model, the data files that it refers to (beside it) included; model-local functions are

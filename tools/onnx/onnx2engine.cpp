@@ -265,7 +265,9 @@ int run(const Arguments& a, MessageLog* log) {
     }
     convert_smaller(a, options, &result);
     for (const std::string& note : result.notes) fprintf(stderr, "note: %s\n", note.c_str());
-    OutputFiles files({a.onnx});
+    std::vector<std::string> read = result.data_files;
+    read.push_back(a.onnx);
+    OutputFiles files(read);
     const std::string param = files.add(a.param), bin = files.add(a.bin);
     if (param.empty() || bin.empty() || result.model.number_weights() != 0 ||
         result.model.save_param(param.c_str()) != 0 || result.model.save_model(bin.c_str()) != 0)

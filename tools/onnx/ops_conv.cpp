@@ -131,6 +131,10 @@ bool deconv_pads(Op& op, const Value* x, Window* w, DeconvPads* d) {
     d->out = op.attr_ints("output_padding");
     if (d->out.empty()) d->out.assign((size_t)w->axes, 0);
     const std::vector<int64_t> wanted = op.attr_ints("output_shape");
+    const size_t axes = (size_t)w->axes;
+    if (d->out.size() != axes || (!wanted.empty() && wanted.size() != axes))
+        return op.fail("%zu values of output_padding and %zu of output_shape for %zu axes",
+                       d->out.size(), wanted.size(), axes);
     Symbols& s = op.c.symbols;
     for (int a = 0; a < w->axes; a++) {
         const Dim in = x->shape[a + 2];

@@ -19,6 +19,12 @@ struct Deformation {
 std::string deform(Op& op, Nodes& n, const Deformation& d, const std::string& x,
                    const std::string& weight, const std::string& offset, const std::string& mask) {
     if (!n.ok()) return "";
+    // Parts of constants are none while a node of constants alone is tried as one
+    // (Converter::fold).
+    if (!n.value(weight)->is_constant()) {
+        op.fail("parts of weights that are no constants");
+        return "";
+    }
     std::vector<std::string> from = {op.batched(n.value(x)), op.batched(n.value(offset))};
     if (!mask.empty()) from.push_back(op.batched(n.value(mask)));
     for (const std::string& blob : from)

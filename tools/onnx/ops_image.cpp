@@ -1,6 +1,7 @@
 // Resampling and boxes.
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <algorithm>
 
 #include "onnx/ops.h"
@@ -54,18 +55,20 @@ bool plan_resize(Op& op, Value* x, Value* scales, Value* sizes, ResizePlan* p) {
         Dim& d = p->shape[p->axes[i]];
         const float scale = p->scales[i];
         if (!(scale > 0)) return op.fail("a scale of %g", scale);
-        double factor = scale;
-        if (!p->roi.empty()) factor *= (double)p->roi[n + i] - p->roi[i];
-        if (factor == 1) continue;
-        // No size is larger than that, and every one of them is exact in double.
-        if (!(fabs(factor) < INT_MAX) || (d.known() && fabs((double)d.value * factor) > INT_MAX))
-            return op.fail("a scale of %g for a size of %s", factor, op.c.symbols.text(d).c_str());
+        if (scale == 1) continue;
+        // In f32, as the layer: 10 times 0.7 is 7 there, 6.99999988 in double. A roi changes what
+        // is read, not how much is made.
+        const float size = floorf((float)d.value * scale);
+        if (!(scale < (float)INT_MAX) || (d.known() && !(size < (float)INT_MAX)))
+            return op.fail("a scale of %g for a size of %s", scale, op.c.symbols.text(d).c_str());
+        char text[32];
+        snprintf(text, sizeof(text), "scale%.9g", scale);
         if (d.known())
-            d = Dim((int64_t)floor((double)d.value * factor));
-        else if (factor == floor(factor))
-            d = op.c.symbols.multiply(d, Dim((int64_t)factor));
+            d = Dim((int64_t)size);
+        else if (scale == floorf(scale))
+            d = op.c.symbols.multiply(d, Dim((int64_t)scale));
         else
-            d = op.c.symbols.function("scale" + std::to_string(factor), d);
+            d = op.c.symbols.function(text, d);
     }
     return true;
 }
@@ -179,7 +182,9 @@ bool resize_at_run_time(Op& op, Value* x, Value* scales, Value* sizes, const std
         if (axes.empty() || std::count(axes.begin(), axes.end(), a) ||
             std::count(axes.begin(), axes.end(), a - x->rank()))
             shape[a] = Dim();
-    if (sizes && sizes->has_content && axes.empty() && sizes->content.size() == shape.size())
+    const bool stretch = op.attr_string("keep_aspect_ratio_policy", "stretch") == "stretch";
+    if (sizes && sizes->has_content && axes.empty() && stretch &&
+        sizes->content.size() == shape.size())
         shape = sizes->content;
     ModelLayer& layer = op.emit("Resize", from);
     set_modes(op, mode, transform, nearest, &layer);
@@ -196,13 +201,15 @@ void keep_aspect(Op& op, const Value* x, ResizePlan* p) {
     const std::string policy = op.attr_string("keep_aspect_ratio_policy", "stretch");
     if (p->sizes.empty() || policy == "stretch") return;
     double scale = 0;
+    bool known = true;
     for (size_t i = 0; i < p->axes.size(); i++) {
+        known = known && x->shape[p->axes[i]].known();
         const double s = (double)p->sizes[i] / (double)x->shape[p->axes[i]].value;
         if (i == 0) scale = s;
         scale = policy == "not_larger" ? std::min(scale, s) : std::max(scale, s);
     }
     for (int a : p->axes)
-        p->shape[a] = Dim((int64_t)floor(scale * (double)x->shape[a].value + 0.5));
+        p->shape[a] = known ? Dim((int64_t)floor(scale * (double)x->shape[a].value + 0.5)) : Dim();
 }
 
 bool resize(Op& op) {
@@ -213,6 +220,8 @@ bool resize(Op& op) {
     std::string mode = op.attr_string("mode", "nearest");
     if (op.opset < 11) {
         transform = "asymmetric", nearest = "floor";
+        if (!op.in(1)->is_constant())
+            return resize_at_run_time(op, x, op.in(1), nullptr, mode, transform, nearest);
         if (!plan_resize(op, x, op.in(1), nullptr, &p)) return false;
         return emit_resize(op, x, p, mode, transform, nearest);
     }

@@ -67,7 +67,15 @@ std::string looked_up(Op& op, Nodes& n, const Tensor& keys, const Tensor& values
     x = n.add("Unsqueeze", {x, n.ints({-1})});
     if (!op.in(0)->floats()) x = n.cast(x, ElementType::kInt64);
     const Tensor same = keys.cast(op.in(0)->floats() ? ElementType::kFloat : ElementType::kInt64);
-    const std::string equal = n.cast(n.add("Equal", {x, n.constant(same)}), ElementType::kFloat);
+    std::string equal = n.add("Equal", {x, n.constant(same)});
+    // NaN is equal to nothing, but may be a key.
+    Tensor is_nan(ElementType::kBool, same.dims);
+    for (size_t i = 0; i < same.count() && is_float(same.type); i++)
+        is_nan.set_int(i, same.float_at(i) != same.float_at(i));
+    const std::vector<int64_t> keys_of_nan = is_nan.ints();
+    if (std::count(keys_of_nan.begin(), keys_of_nan.end(), 1))
+        equal = n.add("Or", {equal, n.add("And", {n.add("IsNaN", {x}), n.constant(is_nan)})});
+    equal = n.cast(equal, ElementType::kFloat);
     const std::string at = n.add("ArgMax", {equal}, last);
     const std::string found =
         n.cast(n.add("ReduceMax", {equal, n.ints({-1})}, {{"keepdims", attribute_of((int64_t)0)}}),

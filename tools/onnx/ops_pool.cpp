@@ -145,6 +145,13 @@ bool global_lp_pool(Op& op) {
     return true;
 }
 
+// Whether they are the places that a MaxPool of the model gives.
+bool made_by_max_pool(const Op& op, const Value* places) {
+    const auto blob = places->blobs.find({0, places->form});
+    const int maker = blob == places->blobs.end() ? -1 : op.c.model.producer(blob->second);
+    return maker >= 0 && op.c.model.layers[(size_t)maker].type == "WindowPool";
+}
+
 bool max_unpool(Op& op) {
     Value *x = op.in(0), *at = op.in(1);
     Window w;
@@ -155,6 +162,17 @@ bool max_unpool(Op& op) {
     for (int a = 0; a < w.axes; a++)
         shape[a + 2] = s.add(s.multiply(s.subtract(x->shape[a + 2], Dim(1)), Dim(w.stride[a])),
                              Dim(w.kernel[a] - w.before[a] - w.behind[a]));
+    // Places of a MaxPool count in its input, whose shape is given back; those that come from
+    // elsewhere in the size that follows from the window, as in the operator's own example.
+    Value* const given = op.has(2) && made_by_max_pool(op, at) ? op.in(2) : nullptr;
+    if (given) {
+        if (given->rank() != 1 || (given->has_content && (int)given->content.size() != x->rank()))
+            return op.fail("output_shape of another length than %d", x->rank());
+        shape.assign((size_t)x->rank(), Dim());
+        if (given->has_content) shape = given->content;
+        shape[0] = x->shape[0];
+        from.push_back(op.plain(given));
+    }
     for (const std::string& blob : from)
         if (blob.empty()) return false;
     ModelLayer& layer = op.emit("MaxUnpool", from);
@@ -162,8 +180,8 @@ bool max_unpool(Op& op) {
     layer.set("strides", to_ints(w.stride));
     layer.set("pads", both(w));
     std::string out = layer.outputs[0];
-    if (op.has(2)) {
-        // The places count in the size that follows from the window; the rest is filled up.
+    if (op.has(2) && !given) {
+        // The rest is filled up.
         std::vector<int64_t> sizes;
         if (!op.ints(2, "output_shape", &sizes)) return false;
         if ((int)sizes.size() != x->rank() || !all_known(shape) || w.axes != 2)

@@ -237,9 +237,10 @@ bool window_at_run_time(Op& op, double a, double b, double c, ElementType type) 
 bool window(Op& op, double a, double b, double c) {
     std::vector<int64_t> size;
     const ElementType type = (ElementType)op.attr("output_datatype", 1);
-    if (!op.in(0)->is_constant() && is_float(type)) return window_at_run_time(op, a, b, c, type);
+    if (!is_float(type)) return op.fail("output_datatype %s", type_name(type));
+    if (!op.in(0)->is_constant()) return window_at_run_time(op, a, b, c, type);
     if (!op.ints(0, "size", &size)) return false;
-    if (size.size() != 1 || size[0] < 1 || size[0] > 1 << 24 || !is_float(type))
+    if (size.size() != 1 || size[0] < 1 || size[0] > 1 << 24)
         return op.fail("a size of %lld", size.empty() ? -1LL : (long long)size[0]);
     const double whole = (double)(op.attr("periodic", 1) ? size[0] : size[0] - 1);
     Tensor t(type, {size[0]});

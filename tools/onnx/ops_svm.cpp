@@ -40,16 +40,22 @@ std::string kernels(Op& op, Nodes& n, int64_t supports) {
     return kernel == "POLY" ? n.add("Pow", {y, n.scalar(degree)}) : n.add("Tanh", {y});
 }
 
+// A sum as the output: on which side of the border it is where there is one class.
+bool set_sum(Op& op, Nodes& n, std::string y) {
+    if (op.attr("one_class", 0))
+        return n.set(0, n.add("Where", {n.add("Greater", {y, n.scalar(0.f)}), n.scalar(1.f),
+                                        n.scalar(-1.f)}));
+    return post_transform(op, n, op.attr_string("post_transform", "NONE"), &y) && n.set(0, y);
+}
+
 bool svm_regressor(Op& op) {
     Nodes n(op);
     const Floats coefficients = op.attr_floats("coefficients"), rho = op.attr_floats("rho");
     const int64_t supports = op.attr("n_supports", 0);
-    if (op.attr("one_class", 0) || rho.size() != 1)
-        return op.fail("one_class, or %zu values of rho", rho.size());
-    const std::string transform = op.attr_string("post_transform", "NONE");
+    if (rho.size() != 1) return op.fail("%zu values of rho", rho.size());
     if (supports == 0) {
         std::string y = linear(op, n, coefficients, rho, 1);
-        return !y.empty() && post_transform(op, n, transform, &y) && n.set(0, y);
+        return !y.empty() && set_sum(op, n, y);
     }
     const std::string k = kernels(op, n, supports);
     if (k.empty()) return false;
@@ -58,7 +64,7 @@ bool svm_regressor(Op& op) {
                        (long long)supports);
     std::string y = n.add("Gemm", {k, n.constant(floats_tensor(coefficients, {supports, 1})),
                                    n.constant(floats_tensor(rho, {1}))});
-    return post_transform(op, n, transform, &y) && n.set(0, y);
+    return set_sum(op, n, y);
 }
 
 // Support vectors of all classes, one class behind the other.
@@ -168,7 +174,7 @@ OpTable svm_ops() {
     const char* const domain = "ai.onnx.ml";
     return {
         {domain, "SVMClassifier", 1, 0, svm_classifier, kStringsLimit, 1, kOpMakesStrings},
-        {domain, "SVMRegressor", 1, 0, svm_regressor, "no one_class"},
+        {domain, "SVMRegressor", 1, 0, svm_regressor, ""},
     };
 }
 

@@ -62,6 +62,7 @@ public:
     Reader(const std::string& folder, StringTable* strings,
            const std::shared_ptr<const void>& keeper, std::string* why)
         : tensors_(folder, strings, keeper, why), why_(why) {}
+    const std::set<std::string>& data_files() const { return tensors_.files(); }
 
     // Takes the data of tensors away as it goes, so that it is not held twice. outside: where it
     // lies, as far as they do not hold it themselves.
@@ -260,6 +261,7 @@ static bool read_model(onnx::ModelProto* proto, const OutsideData& outside,
             model->opsets.emplace(set.domain() == "ai.onnx" ? "" : set.domain(),
                                   (int)set.version());
     if (!reader.graph(proto->mutable_graph(), 0, &model->graph, outside)) return false;
+    model->data_files.assign(reader.data_files().begin(), reader.data_files().end());
     proto->Clear();
     return inline_functions(functions, &model->graph, why);
 }

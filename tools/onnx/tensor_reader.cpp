@@ -258,6 +258,7 @@ bool TensorReader::external(const onnx::TensorProto& from, size_t size, std::str
     if (fseeko(file.get(), (off_t)offset, SEEK_SET) != 0 ||
         (size && fread(&(*bytes)[0], 1, size, file.get()) != size))
         return fail(from, "external data file " + path + " cannot be read");
+    files_.insert(path);
     return true;
 }
 

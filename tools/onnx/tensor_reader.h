@@ -5,6 +5,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "onnx/raw_data.h"
@@ -24,6 +25,8 @@ public:
     // False, with a message, when sizes and data do not go together or the type is not supported.
     // outside: raw_data that is not part of `from`, null if it is.
     bool read(const onnx::TensorProto& from, Tensor* to, const RawData* outside = nullptr);
+    // The data files that were read.
+    const std::set<std::string>& files() const { return files_; }
 
 private:
     bool fail(const onnx::TensorProto& from, const std::string& why);
@@ -33,6 +36,7 @@ private:
     bool typed(const onnx::TensorProto& from, Tensor* to);
 
     const std::string folder_;
+    std::set<std::string> files_;
     StringTable* strings_;
     const std::shared_ptr<const void> keeper_;
     std::string* why_;

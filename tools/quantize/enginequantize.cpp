@@ -74,6 +74,7 @@ int load(const Arguments& a, Files* files, OnnxStorage* storage, Model* model, s
         return -1;
     }
     *model = storage->model;
+    files->in.insert(files->in.end(), storage->data_files.begin(), storage->data_files.end());
     return 0;
 #else
     (void)storage;
@@ -255,6 +256,9 @@ private:
         BlobSizes sizes;
         if (parse_shapes(a_.inputs_said.shapes, inputs_, &sizes, why))
             return *why = "--shape " + *why, -1;
+        for (const auto& size : sizes)
+            if (model_.producer(size.first) < 0)
+                return *why = "--shape: no blob '" + size.first + "'", -1;
         options_.sizes = sizes;
         for (ModelInput& input : inputs_) {
             const auto said = sizes.find(input.name);

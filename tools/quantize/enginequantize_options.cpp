@@ -142,6 +142,35 @@ int read_ranges(const Arguments& a, QuantizeOptions* o, std::string* why) {
     return 0;
 }
 
+// Options that would change nothing.
+int check_without_effect(const Arguments& a, std::string* why) {
+    const bool data = !a.data.data.empty();
+    const struct {
+        const char* name;
+        bool given, possible;
+        const char* reason;
+    } kOptions[] = {
+        {"--labels", !a.data.labels.empty(), data, "needs --data"},
+        {"--test-labels", !a.test.labels.empty(), !a.test.data.empty(), "needs --test"},
+        {"--rounding reconstruct", a.rounding == "reconstruct", data, "needs --data"},
+    };
+    for (const auto& option : kOptions)
+        if (option.given && !option.possible)
+            return *why = std::string(option.name) + " " + option.reason, -1;
+    const std::pair<const char*, bool> kSaid[] = {
+        {"--kind", !a.kind.empty() && a.kind != "int8"}, {"--method", a.method != "best"},
+        {"--layer", !a.layers.empty()},                  {"--override", !a.overrides.empty()},
+        {"--range", !a.ranges.empty()},                  {"--range-log", !a.range_logs.empty()},
+        {"--weights mse", a.weights == "mse"},           {"--rounding", !a.rounding.empty()},
+        {"--max-drop", !a.max_drop.empty()},             {"--budget", !a.budget.empty()}};
+    for (const auto& option : kSaid)
+        if (!a.table_in.empty() && option.second)
+            return *why = std::string(option.first) +
+                          ": with --from-table the table says what becomes of the layers",
+                   -1;
+    return 0;
+}
+
 }  // namespace
 
 void add_options(CommandLine* line, Arguments* a) {
@@ -236,6 +265,7 @@ bool parse_forms(const Arguments& a, const std::vector<ModelInput>& inputs, Data
 int read_options(const Arguments& a, QuantizeOptions* o, std::string* why) {
     QUOLL_RETURN_IF_ERROR(read_method(a, o, why));
     QUOLL_RETURN_IF_ERROR(check_goals(a, why));
+    QUOLL_RETURN_IF_ERROR(check_without_effect(a, why));
     o->weights.mse = a.weights == "mse";
     o->bias_correction = !a.no_bias, o->hard_ranges = a.hard_ranges;
     o->input_factors = !a.no_equalize;

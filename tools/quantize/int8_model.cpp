@@ -212,6 +212,11 @@ int quantize_by_table(const ScaleTable& table, Model* model, std::vector<std::st
         known += weights != table.weights.end() || input != table.inputs.end();
         // A layer whose weights' line is commented out stays in float.
         if (target.already || weights == table.weights.end()) continue;
+        if (!target.in_ncnn) {  // it would read the bytes as floats
+            QUOLL_LOGW("[%s %s] stays in float: ncnn has no int8 form of it", layer.type.c_str(),
+                       layer.name.c_str());
+            continue;
+        }
         if (input == table.inputs.end() || input->second.empty()) {
             QUOLL_LOGE("[%s %s] the table has scales of its weights and none of its input",
                        layer.type.c_str(), layer.name.c_str());

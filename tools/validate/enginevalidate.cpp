@@ -101,6 +101,9 @@ int make_inputs(const Arguments& a, const Model& model, Blobs* inputs, std::stri
     const std::vector<ModelInput> all = inputs_of(model);
     if (read_blobs(a.inputs.arrays, model, inputs, why)) return *why = "--input " + *why, -1;
     if (parse_shapes(a.inputs.shapes, all, &given, why)) return *why = "--shape " + *why, -1;
+    for (const auto& size : given)
+        if (model.producer(size.first) < 0)
+            return *why = "--shape: no blob '" + size.first + "'", -1;
     add_batches(all, &given);
     infer_blob_sizes(model, given, &sizes);
     std::mt19937 rng(a.seed);
@@ -222,7 +225,10 @@ int check_all_layers(const Arguments& a, const Model& model, const Net& net, con
         printf("left out, as the names mean something else in the other model: %s\n",
                joined(dropped).c_str());
     if (check_layers(model, net, inputs, expected, limits_of(a), &checks)) return -1;
-    OutputFiles files({a.param, a.bin});
+    std::vector<std::string> read = {a.param, a.bin, a.onnx};
+    for (const auto& more : {a.other, paths_of(a.inputs.arrays), paths_of(a.expected)})
+        read.insert(read.end(), more.begin(), more.end());
+    OutputFiles files(read);
     if (write_file(a.log, log_csv(checks), &files) || files.commit()) return -1;
     fputs(layers_table(checks).c_str(), stdout);
     if (const BlobCheck* wrong = first_wrong(checks)) {
@@ -251,9 +257,15 @@ int run(const Arguments& a, MessageLog* log) {
     std::vector<std::string> outputs;
     for (const std::string& blob : wanted_blobs(a, model, false))
         if (expected.count(blob)) outputs.push_back(blob);
+    // What --expect names is compared, be it an output or not; of the other references, blobs
+    // between two layers where there is no output that both sides have.
+    const bool none = outputs.empty();
     for (const auto& blob : expected)
-        if (!a.layers && outputs.empty() && model.producer(blob.first) >= 0)
+        if (!a.layers && (none || !a.expected.empty()) && model.producer(blob.first) >= 0 &&
+            std::find(outputs.begin(), outputs.end(), blob.first) == outputs.end())
             outputs.push_back(blob.first);
+    for (const std::string& blob : a.blobs)
+        if (!expected.count(blob)) return fail("--blob " + blob + ": there is no answer for it");
     if (outputs.empty() && !a.layers) return fail("nothing to compare: no blob has both answers");
     Net net;
     if (load_net(model, a.run, !a.layers, &net, &why)) return fail(why);

@@ -425,8 +425,10 @@ private:
         return context.weights.add(biases, Storage::f32, &biases_[kJoined]);
     }
 
+    // Not rows of which a view has the first ones.
     static bool same(const Value& a, const Value& b) {
-        return a.block == b.block && a.constant == b.constant && a.first == b.first;
+        return a.block == b.block && a.constant == b.constant && a.first == b.first &&
+               a.shape == b.shape;
     }
     static Value make_rows(Recorder& r, int width, int rows, int items) {
         Shape shape(width, rows);

@@ -104,6 +104,7 @@ public:
     }
 
     int load(VulkanContext& context) {
+        most_groups_ = context.device.limits().maxComputeWorkGroupCount[0];
         std::vector<float> values;
         if (int8_)
             QUOLL_RETURN_IF_ERROR(load_int8(context, &values));
@@ -130,6 +131,7 @@ public:
         ConvGeometry g;
         if (convolution_geometry(layer_, layer_, of_types, &g) != kOk) return false;
         if (layer_.add_input && !(in.back() == out[0] && made_by(g, in[0]) == out[0])) return false;
+        if (!fits_groups(made[0])) return false;
         if (form_ == Form::kDirect || in[0].dims >= 3) return true;
         // Vec4s reach over the end of a pixel.
         if (!is_flat_input(layer_, in[0])) return false;
@@ -170,6 +172,8 @@ public:
     bool dense(Dense* dense) const override {
         if (form_ != Form::kTiled && form_ != Form::kMatrix) return false;
         if (layer_.group != 1 || layer_.add_input || layer_.maxk() != 1 || int8_) return false;
+        // With a stride the only pixel may be one of the padding.
+        if (layer_.pad_left > 0 || layer_.pad_top > 0) return false;
         dense->weight = weight_, dense->bias = bias_, dense->has_bias = layer_.bias_term;
         dense->inputs = (uint32_t)num_input_, dense->outputs = (uint32_t)layer_.num_output;
         const bool rows = form_ == Form::kMatrix;
@@ -321,6 +325,12 @@ private:
         made.n = in.n;
         return made;
     }
+    // Products have a group for the pixels of each tile, 32 at least, along one axis.
+    bool fits_groups(const Shape& made) const {
+        const bool product = form_ == Form::kMatrix || form_ == Form::kTiled;
+        const uint64_t pixels = made.dims < 3 ? 1 : plane(made);
+        return !product || pixels * made.n <= (uint64_t)most_groups_ * 32;
+    }
     int outputs() const { return layer_.num_output / layer_.group; }  // of a group
     Binding bias_or_any() const { return layer_.bias_term || int8_ ? bias_ : weight_; }
 
@@ -357,8 +367,9 @@ private:
         const uint32_t pixels = all / items;
         // A group has 8 rows of invocations.
         const uint32_t processors = std::max(r.device().features().processors, 16u);
-        const uint32_t each =
-            std::min(4u, std::max(1u, all * vectors / (64 * kSumGroups * processors)));
+        const uint32_t least = (pixels + 8 * kMostGroups - 1) / (8 * kMostGroups);
+        const uint32_t each = std::max(
+            least, std::min(4u, std::max(1u, all * vectors / (64 * kSumGroups * processors))));
         words.back() = each;
         sums->parts = (pixels + 8 * each - 1) / (8 * each);
         sums->pixels = pixels, sums->items = items;
@@ -599,6 +610,7 @@ private:
     float input_scale_ = 1.f;  // with int8_
     int num_input_;
     Form form_ = Form::kDirect;
+    uint32_t most_groups_ = 0;  // along an axis
     bool planar_ = false;  // reads uploads where they lie
     Binding weight_, planar_weight_, bias_;
 };

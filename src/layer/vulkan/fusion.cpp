@@ -113,7 +113,8 @@ Shapes Fusions::shapes(const std::vector<int>& values) const {
     return shapes;
 }
 
-// All that is read and made is channels-last, and what lies between is for nothing else.
+// All that is read and made is channels-last, of as many items, and what lies between is for nothing
+// else.
 void Fusions::add_shuffle(int step) {
     const auto only = [&](int value) {
         return !region_.values[value].is_downloaded && readers_[value].size() == 1;
@@ -134,7 +135,9 @@ void Fusions::add_shuffle(int step) {
     if (cuts) found.parts = region_.steps[behind].outputs;
     for (const std::vector<int>* values : {&found.sources, &found.parts})
         for (int value : *values)
-            if (layouts_[value] != Layout::kChannelsLast) return;
+            if (layouts_[value] != Layout::kChannelsLast ||
+                region_.values[value].shape.n != region_.values[input].shape.n)
+                return;
     if (joins) set_role(before, StepFusion::kSkipped, 0);
     if (cuts) set_role(step, StepFusion::kSkipped, 0);
     set_role(cuts ? behind : step, StepFusion::kShuffle, shuffled_.size());
@@ -276,7 +279,9 @@ void Fusions::add_rotary(int step, int input) {
                 if (layouts_[from] != Layout::kPlanar) return;
             const RegionStep& s = region_.steps[step];
             const Shape& all = region_.values[input ? s.outputs[1] : s.inputs[0]].shape;
-            if (x.dims != 3 || x.w != all.w || all.c % x.c) return;
+            // Views between may have made heads of rows.
+            const int rows = region_.values[s.inputs[input]].shape.h;
+            if (x.dims != 3 || x.w != all.w || x.h != rows || all.c % x.c) return;
             for (int behind : skipped) set_role(behind, StepFusion::kSkipped, 0);
             rotaries_[2 * step + input] = maker;
             repeated_[3 * step + input] = made.inputs[0];

@@ -35,6 +35,8 @@ public:
         const bool s8 = in[0].dtype == DType::s8;
         if (layer_.int8_output()) return false;
         if (is_integer(in[0].dtype) ? !s8 : int8_ && layer_.int8_affine) return false;
+        const size_t rows = in[0].total() / (size_t)layer_.num_input();
+        if (!MatrixProduct::fits((int64_t)rows, 1) || (int8_ && rows > kMostGroups)) return false;
         return in[0].total() % (size_t)layer_.num_input() == 0 &&
                in[0].total() / (size_t)layer_.num_input() * layer_.num_output == out[0].total();
     }
@@ -67,7 +69,8 @@ public:
             product.record_vectors(r);
             return kOk;
         }
-        if (product.fits_units(r) && !fused.pooled)
+        // innerproduct.comp has a group for each row.
+        if ((product.fits_units(r) && !fused.pooled) || rows > kMostGroups)
             product.record(r);
         else
             product.record_vectors(r);

@@ -1,5 +1,7 @@
 // The forward functions of a Layer on a GPU: those that an application's layer leaves out, and
 // built-in layers that an application calls by themselves.
+#include <string.h>
+
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -114,6 +116,50 @@ int run_on_device(const Layer& layer, const std::vector<VkMat>& bottoms, std::ve
     return region->record(bottoms, tops, cmd, opt);
 }
 
+int forward_item(const Layer& layer, const std::vector<Mat>& in, std::vector<Mat>* out,
+                 const Option& opt) {
+    if (layer.one_blob_only && in.size() == 1) return layer.forward(in[0], (*out)[0], opt);
+    return layer.forward(in, *out, opt);
+}
+
+// The output of one item into that of all.
+int keep_item(const Layer& layer, const Mat& made, int b, int count, Mat* all) {
+    if (made.empty()) return kOk;
+    Mat item = made;
+    if (made.elempack != 1) convert_packing(made, item, 1);
+    Shape shape = item.logical_shape();
+    shape.n = count;
+    if (b == 0) all->create(shape, 1, nullptr);
+    if (item.empty() || all->empty()) return kOutOfMemory;
+    if (all->logical_shape() != shape)
+        return layer.fail("expected outputs of one size from all items");
+    Mat to = all->batch(b);
+    for (int q = 0; q < item.c; q++)
+        memcpy((unsigned char*)to.data + q * to.cstep * to.elemsize,
+               (const unsigned char*)item.data + q * item.cstep * item.elemsize,
+               (size_t)item.w * item.h * item.d * item.elemsize);
+    return kOk;
+}
+
+// Most layers take one item at a time.
+int forward_items(const Layer& layer, const std::vector<Mat>& in, std::vector<Mat>* out,
+                  const Option& opt) {
+    int count = 1;
+    for (const Mat& m : in) count = std::max(count, m.n);
+    if (count == 1 || layer.support_batch) return forward_item(layer, in, out, opt);
+    std::vector<Mat> all;
+    for (int b = 0; b < count; b++) {
+        std::vector<Mat> items, made(out->size());
+        for (const Mat& m : in) items.push_back(m.n == 1 ? m : m.batch(b));
+        QUOLL_RETURN_IF_ERROR(forward_item(layer, items, &made, opt));
+        all.resize(made.size());
+        for (size_t i = 0; i < made.size(); i++)
+            QUOLL_RETURN_IF_ERROR(keep_item(layer, made[i], b, count, &all[i]));
+    }
+    *out = all;
+    return kOk;
+}
+
 // What was recorded so far runs first.
 int run_on_host(const Layer& layer, const std::vector<VkMat>& bottoms, std::vector<VkMat>* tops,
                 VkCompute& cmd, const Option& opt) {
@@ -123,10 +169,7 @@ int run_on_host(const Layer& layer, const std::vector<VkMat>& bottoms, std::vect
     for (size_t i = 0; i < in.size(); i++)
         QUOLL_RETURN_IF_ERROR(cmd.record_download(bottoms[i], in[i], host));
     QUOLL_RETURN_IF_ERROR(cmd.submit_and_wait());
-    if (layer.one_blob_only && in.size() == 1)
-        QUOLL_RETURN_IF_ERROR(layer.forward(in[0], out[0], host));
-    else
-        QUOLL_RETURN_IF_ERROR(layer.forward(in, out, host));
+    QUOLL_RETURN_IF_ERROR(forward_items(layer, in, &out, host));
     tops->resize(out.size());
     for (size_t i = 0; i < out.size(); i++)
         if (!out[i].empty()) QUOLL_RETURN_IF_ERROR(cmd.record_upload(out[i], (*tops)[i], opt));
