@@ -14,9 +14,10 @@ namespace quoll {
 // allocator (both are of this class); Mat::create keeps that memory if it is asked for the same
 // size, elempack and allocator. After the layer has run, its output becomes a Mat that shares the
 // block's reference count, so that nothing works in place on one part while others hold another,
-// and the block is freed with the last of them. If something is in an alias where the Concat does
-// not expect it, the copies of the Concat would overwrite it: such a Concat gets no block and makes
-// its output elsewhere, as without elision.
+// and the block is freed with the last of them.
+//
+// If something is in an alias where the Concat does not expect it, the copies of the Concat would
+// overwrite it: such a Concat gets no block and makes its output elsewhere, as without elision.
 class ElidedConcats : private Allocator {
 public:
     ElidedConcats() : count_(0) {}

@@ -86,8 +86,7 @@ int Executor::forward_batch(const Step& step, int n) {
     return kOk;
 }
 
-// Runs the items side by side. *as_planned: whether all items' outputs are as expected; if not,
-// they are lost.
+// Side by side. *as_planned: all items' output is what was expected; else it is lost.
 int Executor::forward_items(const Step& step, int n, bool* as_planned) {
     const Layer& layer = *graph_->layers[step.layer];
     Mat& all = layer_outputs_[0];

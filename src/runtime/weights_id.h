@@ -1,7 +1,8 @@
-// Which weights belong to which param. A program that writes both notes in the param how many bytes
-// the weights have, and a hash of samples of them: parameter 29 of the first layer, [kind, size,
-// size >> 32, hash, hash >> 32]. No layer uses this id, and ncnn skips it. Params without it
-// (ncnn's) take any weights that fit.
+// Which weights belong to which param.
+//
+// A program that writes both notes in the param how many bytes the weights have, and a hash of
+// samples of them: parameter 29 of the first layer, [kind, size, size >> 32, hash, hash >> 32]. No
+// layer uses this id, and ncnn skips it. Params without it (ncnn's) take any weights that fit.
 #ifndef QUOLL_WEIGHTS_ID_PRIVATE_H
 #define QUOLL_WEIGHTS_ID_PRIVATE_H
 
