@@ -185,7 +185,7 @@ public:
     // A name that no other value has, either.
     std::string unique_value(const std::string& wish);
     void reserve(const std::string& name) { names_.insert(name); }
-    // Adds a layer with one output, whose blob is named `wish` or similarly.
+    // A layer with one output; its blob is called like `wish`.
     ModelLayer& emit(const std::string& type, const std::vector<std::string>& inputs,
                      const std::string& wish, int outputs = 1);
 

@@ -22,14 +22,13 @@ enum Traits {
     // forward() calls Mat::create for its output and then fills it, so that it gains from memory
     // that was preset for it (concat elision). Not so if the input is copied first, or passed on.
     kCreatesOutput = 8,
-    // There is one output and several inputs, and forward_inplace(vector) may make the output in
-    // the memory of any of them. (With Layer::support_inplace, output i is made in the memory of
-    // input i.)
+    // One output of several inputs, which forward_inplace(vector) may make in the memory of one of
+    // them. (Layer::support_inplace: each output is made in that of the input of its number.)
     kOverwritesInput = 16,
 };
 inline bool has_trait(const Layer& layer, Traits trait) { return (layer.traits() & trait) != 0; }
 
-// Whether forward_inplace() may be called on inputs that nobody else needs.
+// Whether forward_inplace() is there to be called on inputs that nobody else needs.
 inline bool runs_in_place(const Layer& layer) {
     return layer.support_inplace || has_trait(layer, kOverwritesInput);
 }

@@ -12,7 +12,7 @@ namespace quoll {
 
 namespace {
 
-// Multiplies one row of A by the last panel, from column n0 on, through a buffer.
+// One row of A by the last panel, from column n0 on, through a buffer.
 void row_times_narrow_panel(const GemmMatrix& g, size_t n0, size_t width) {
     const GemmKernels& kernels = *g.kernels->gemm;
     alignas(64) float buffer[64];
@@ -34,7 +34,7 @@ void row_times_narrow_panel(const GemmMatrix& g, size_t n0, size_t width) {
     memcpy(g.c + n0, buffer, (g.n - n0) * sizeof(float));
 }
 
-// Multiplies one row of A: full panels by the kernel made for that.
+// One row of A: full panels by the kernel made for it.
 void row_times_matrix(const GemmMatrix& g, int threads) {
     const GemmKernels& kernels = *g.kernels->gemm;
     const size_t columns = panel_columns(kernels);
@@ -53,8 +53,8 @@ void row_times_matrix(const GemmMatrix& g, int threads) {
     g.activation.finish(g.c, g.n);
 }
 
-// Divides the rows of a matrix into nearly equal tiles, those with a row more first.
-// (partition_begin() and partition_length() would divide anew for each tile.)
+// The rows of a matrix as nearly equal tiles, those of a row more first. partition_begin() and
+// partition_length() would divide anew for each.
 class RowTiles {
 public:
     RowTiles(const GemmMatrix& g, size_t tiles)
@@ -94,18 +94,18 @@ GemmProblem matrix_problem(const GemmMatrix& g) {
     return problem;
 }
 
-// In large matrices whose rows of A are a power of two apart, rows evict each other from the
-// first-level cache. A copy of the rows of some tiles, for one section of k, does not.
-// kBlockColumns: as many columns of C as stay in the second-level cache with it.
+// Large matrices whose rows of A are a power of two apart push each other out of the first-level
+// cache: a copy of the rows of some tiles, for one section of k, does not. So many columns of C
+// stay in the second-level cache with it.
 enum { kBlockK = 512, kBlockTiles = 3, kBlockColumns = 1024, kBlockStep = kBlockK + 16 };
-// Too large for the stacks of some threads. Not initialised.
+// Too large for the stacks of some threads; not initialised.
 struct alignas(64) CopiedRows {
     CopiedRows() {}
     float values[kBlockTiles * kGemmMaxRows * kBlockStep];
 };
 
-// The kernels must be able to write all columns except those of the last panel. Threads share rows
-// only, so each needs several tiles; with fewer tiles gemm_run divides the columns too.
+// The kernels must be able to write all columns but those of the last panel. Threads share the rows
+// alone, so that each needs several tiles; with fewer gemm_run cuts the columns too.
 bool takes_blocks(const GemmMatrix& g, int threads) {
     const GemmKernels& kernels = *g.kernels->gemm;
     if (k_unit(kernels) > 1) return false;
@@ -116,13 +116,13 @@ bool takes_blocks(const GemmMatrix& g, int threads) {
            gemm_make_panel(matrix_problem(g), 0).direct;
 }
 
-// Copies A's rows from m0 to m1, the part for one section of k.
+// A's rows from m0 to m1, their part for one section of k.
 void copy_rows(const GemmMatrix& g, size_t k0, size_t k, size_t m0, size_t m1, float* to) {
     for (size_t m = m0; m < m1; m++, to += kBlockStep)
         std::copy_n(g.a + (ptrdiff_t)m * g.a_row + k0, k, to);
 }
 
-// Multiplies tiles [first, last) of `tiles` by panels [0, panels).
+// Tiles [first, last) of `tiles` by panels [0, panels).
 void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, size_t panels) {
     const GemmKernels& kernels = *g.kernels->gemm;
     const RowTiles row_tiles(g, tiles);
@@ -163,7 +163,7 @@ void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, si
             for (size_t section = 0; section < sections; section++) run_tiles(r, section, p0);
 }
 
-// As gemm_matrix, with the same sums in the same order.
+// As gemm_matrix; the sums are the same, and in the same order.
 void multiply_blocks(const GemmMatrix& g, int threads) {
     const GemmKernels& kernels = *g.kernels->gemm;
     const size_t columns = panel_columns(kernels), left = g.n % columns;
@@ -185,8 +185,7 @@ void multiply_blocks(const GemmMatrix& g, int threads) {
     gemm_matrix(rest, threads);
 }
 
-// Multiplies all rows of A, some at a time: the lists have a fixed size, so that nothing is
-// allocated.
+// All rows of A, some at a time: lists of fixed size, so that nothing is allocated.
 void run_rows(const GemmMatrix& g, GemmProblem* problem, int threads) {
     enum { kMaxRows = 128 };
     GemmRows rows[kMaxRows];
