@@ -19,8 +19,7 @@ struct StepLayout {
     std::vector<BlobLayout> makes;    // outputs, as the layer makes them
     std::vector<BlobLayout> outputs;  // as the next steps find them
     int batch = 1;                    // items that the layer runs for one by one
-    // The memory of the segment that the step belongs to, if an observer looks at the layout; else
-    // null.
+    // Of the segment that the step belongs to, where an observer sees the layout; null: none.
     const SegmentMemory* memory = nullptr;
 };
 
