@@ -157,8 +157,8 @@ static ConvTiling expected_tiling(const GpuDevice& device, Shader shader, bool m
     // us, 197 x 2304 x 768 13.9 instead of 14.9 (H100).
     if (fills) return {filling_tile(device, shader, processors, p), 1};
     if (macs > kLargeMacs && shader != Shader::product_matrix) {
-        // If there is at least half a group of twice the size per processor, that is taken, in two
-        // steps: fewer loads per product.
+        // kLargest, of twice the size, is taken if there is at least half a group of it per
+        // processor, two of which run at a time: fewer loads per product.
         const bool larger = tiles(kLargest) * 2 >= processors && p.columns > 32;
         const ConvTile& tile = larger ? kLargest : kLarge;
         // One more group than run at a time would take as long as all of them.
