@@ -1,5 +1,5 @@
-// What runs steps of execution plans elsewhere than in the layers' own forward functions: a device
-// with memory of its own. Net::add_backend makes one known.
+// Back ends: a back end runs steps of an execution plan on a device with memory of its own, instead
+// of the layers' forward functions. Net::add_backend registers one.
 #ifndef QUOLL_BACKEND_H
 #define QUOLL_BACKEND_H
 
@@ -17,25 +17,26 @@ class VkMat;
 // A blob that a region reads or makes.
 struct RegionValue {
     int blob;
-    // Of all items; dtype is what the blob is stored as on the host: f16 or bf16 where the net
-    // stores floats so, whatever the back end keeps itself.
+    // The size, all batch items included. dtype: how the host stores the blob (f16 or bf16 if the
+    // net stores floats so); the back end may store it differently.
     Shape shape;
-    // The step that makes it, -1 for those that come from outside, and the last one that reads it:
-    // the number of steps for those that are downloaded.
+    // The step that makes it, -1 if it comes from outside the region; and the last step that reads
+    // it, the number of steps if it is downloaded.
     int made = -1, last_read = -1;
     bool is_downloaded = false;
-    // The value of a MemoryData (its dtype may be another), for back ends that keep those; as long
-    // as the Net has its model.
+    // The values of a MemoryData, for back ends that keep constants, else null. Their dtype may
+    // differ from shape.dtype. Valid as long as the Net has its model.
     const Mat* constant = nullptr;
-    // The application gave it, or takes it, in the back end's memory: no copy to or from the host.
+    // The application gives or takes it in the back end's memory: it is not copied to or from the
+    // host.
     bool stays = false;
-    // Of an upload: the axis along which it is one longer with each of Region::room, as what a
-    // decoder keeps of the tokens before; -1: its size stays.
+    // Of an upload: the axis along which it grows, by 1 for each step of Region::room, as the
+    // caches of a decoder do. -1: its size stays.
     int grows = -1;
-    // No values, such as the cache of a decoder's first run: known by its shape alone.
+    // It has no values, such as the cache of a decoder's first run; only its shape is known.
     bool is_empty() const { return shape.total() == 0; }
     bool is_uploaded() const { return made < 0 && !constant && !is_empty(); }
-    // `shape`, so much longer along `grows`.
+    // `shape`, longer by `by` along the axis `grows`.
     Shape longer(int by) const;
 };
 
@@ -44,66 +45,67 @@ struct RegionStep {
     std::vector<int> inputs, outputs;  // in Region::values
 };
 
-// Consecutive steps of a plan that one back end runs without the host in between: uploads of what
-// was made before, the steps, downloads of what is read behind them.
+// Consecutive steps of a plan that one back end runs without the host in between: first it uploads
+// what was made before, then it runs the steps, then it downloads what is read after them.
 struct Region {
     std::vector<RegionStep> steps;
     std::vector<RegionValue> values;
-    // More than 0: it will come once more with all uploads that grow 1, 2, ... up to so much
-    // longer. A back end may make it ready for all of these at once.
+    // If more than 0: the region will be needed again with all growing uploads longer by 1, 2, ...
+    // up to `room`. A back end may compile it for all of these sizes at once.
     int room = 0;
 
     std::vector<Shape> shapes(const std::vector<int>& of) const;
 };
 
-// A region made ready: recorded once, replayed with each run. Immutable for its callers; several
+// A compiled region: recorded once, replayed in each run. Immutable for its callers; several
 // threads may run it at once.
 class CompiledRegion {
 public:
     virtual ~CompiledRegion();
-    // uploads: the values that are uploaded, in the order of Region::values, planar (elempack 1)
-    // and of the shape and dtype there. downloads: gets those that are downloaded, likewise, in
-    // memory of opt.blob_allocator. 0, or a negative code after a message.
+    // uploads: the values to be uploaded, in the order of Region::values, planar (elempack 1), with
+    // the shapes and dtypes given there. downloads: receives the downloaded values, likewise, in
+    // memory of opt.blob_allocator. Returns 0, or a negative code after a message.
     virtual int run(const std::vector<Mat>& uploads, std::vector<Mat>* downloads,
                     const Option& opt) const = 0;
-    // Whether it has the following form of run().
+    // Whether record() is available.
     virtual bool records() const;
-    // Values come and go in the device's memory, and all is done when `commands` runs.
+    // As run(), with values in the device's memory. The work is recorded into `commands`, and done
+    // when these run.
     virtual int record(const std::vector<VkMat>& uploads, std::vector<VkMat>* downloads,
                        VkCompute& commands, const Option& opt) const;
-    // How much longer than Region::values say the uploads that grow may be, all by the same: 0, or
+    // By how much the growing uploads may be longer than Region::values say, all by the same: 0, or
     // Region::room.
     virtual int room() const;
-    // Of the block that its values share in the back end's memory.
+    // Bytes of the block in the back end's memory that its values share.
     virtual size_t arena_bytes() const = 0;
 };
 
-// One for a net. Its functions but prepare() and release() may be called in several threads at
-// once.
+// A back end belongs to one Net. All functions except prepare() and release() may be called by
+// several threads at once.
 class Backend {
 public:
     virtual ~Backend();
-    // As reports name it: "vulkan".
+    // The name in reports, e.g. "vulkan".
     virtual const char* name() const = 0;
-    // Takes a copy of what it needs of the layer's parameters and weights. Once for each layer
-    // after its weights were loaded, and before create_pipeline, which may change and free them. 0,
-    // also for layers that it does not run; a negative code after a message.
+    // Copies what it needs of the layer's parameters and weights. Called once for each layer, after
+    // its weights were loaded and before create_pipeline, which may change and free them. Returns
+    // 0, also for layers that it does not run, or a negative code after a message.
     virtual int prepare(const Layer& layer, const Option& opt) = 0;
-    // Whether prepare() took a copy of all that running the layer needs, so that its weights may
-    // leave the host.
+    // Whether prepare() has copied all that running the layer needs, so that the host may free the
+    // layer's weights.
     virtual bool holds(const Layer& layer) const;
-    // All that prepare() took, when the net is cleared. What was compiled before keeps what it
-    // needs.
+    // Frees what prepare() has copied; called when the net is cleared. Regions that are compiled
+    // already keep what they need.
     virtual void release() = 0;
-    // Whether it computes a layer that was prepared, for blobs of these sizes (as in RegionValue);
-    // an input may be empty. Answers may differ from the CPU's by rounding only.
+    // Whether it can run a prepared layer on blobs of these sizes (as in RegionValue); an input may
+    // be empty. Answers may differ from the CPU's by rounding only.
     virtual bool supports(const Layer& layer, const std::vector<Shape>& inputs,
                           const std::vector<Shape>& outputs) const = 0;
-    // Whether compile() takes RegionValue::constant; else constants are uploaded with each run.
+    // Whether compile() uses RegionValue::constant; otherwise constants are uploaded in each run.
     virtual bool keeps_constants() const;
-    // Whether the region is worth its uploads and downloads; else the CPU runs it.
+    // Whether the region is worth its uploads and downloads; otherwise the CPU runs it.
     virtual bool is_profitable(const Region& region) const = 0;
-    // Null, after a message, if it cannot: out of device memory, device lost.
+    // Compiles a region. Null, after a message, if it cannot: out of device memory, device lost.
     virtual std::shared_ptr<const CompiledRegion> compile(const Region& region,
                                                           const Option& opt) const = 0;
 };

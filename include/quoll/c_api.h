@@ -1,18 +1,26 @@
 /* quoll for C programs (C89 on; C++98 takes it too).
  *
  *     quoll_net_t net = quoll_net_create();
- *     quoll_mat_t in = quoll_mat_from_pixels(rgb, QUOLL_MAT_PIXEL_RGB, w, h, 3 * w, NULL), out =
- * NULL; quoll_extractor_t ex; if (quoll_net_load_param(net, "model.param") ||
- * quoll_net_load_model(net, "model.bin")) puts(quoll_last_error()); ex =
- * quoll_extractor_create(net); quoll_extractor_input(ex, "data", in); if
- * (quoll_extractor_extract(ex, "prob", &out)) puts(quoll_last_error());
+ *     quoll_mat_t out = NULL;
+ *     quoll_mat_t in = quoll_mat_from_pixels(rgb, QUOLL_MAT_PIXEL_RGB, w, h, 3 * w, NULL);
+ *     quoll_extractor_t ex;
  *
- * Functions that return int give QUOLL_OK or another quoll_status, getters aside; those that return
- * an object give NULL when they fail. quoll_last_error() says why. What a *_create, *_clone, a
- * reshape, load or extract function returned is the caller's, to be given to the *_destroy of its
- * kind, which takes NULL too. Functions are those of the C++ classes of the same names
- * (quoll/net.h, mat.h, ...), where more is said of what they do. One object is for one thread at a
- * time, but that Extractors of one Net may run in several. */
+ *     if (quoll_net_load_param(net, "model.param") || quoll_net_load_model(net, "model.bin"))
+ *         puts(quoll_last_error());
+ *     ex = quoll_extractor_create(net);
+ *     quoll_extractor_input(ex, "data", in);
+ *     if (quoll_extractor_extract(ex, "prob", &out))
+ *         puts(quoll_last_error());
+ *
+ * Functions that return int return QUOLL_OK or another quoll_status, except getters; functions that
+ * return an object return NULL on failure. quoll_last_error() says why.
+ *
+ * Objects from a *_create, *_clone, reshape, load or extract function belong to the caller, who
+ * passes them to the *_destroy function of their kind, which takes NULL too. One object is for one
+ * thread at a time, except that several Extractors of one Net may run at once.
+ *
+ * Functions do what those of the C++ classes of the same names do; quoll/net.h, mat.h, ... say more
+ * about them. */
 #ifndef QUOLL_C_API_H
 #define QUOLL_C_API_H
 
@@ -51,7 +59,7 @@ int quoll_version_number(void);
 
 /* ---------------------------------------------------------------- allocators */
 
-/* A program may replace both functions of one that it has created by quoll_allocator_create. */
+/* A program may replace both functions of an allocator from quoll_allocator_create. */
 typedef struct quoll_allocator* quoll_allocator_t;
 struct quoll_allocator {
     /* For the program. */
@@ -62,12 +70,12 @@ struct quoll_allocator {
     void (*fast_free)(quoll_allocator_t allocator, void* ptr);
 };
 
-/* The system's memory; a pool for any number of threads; one for a single thread. */
+/* An allocator of the system's memory; a pool for any number of threads; a pool for one thread. */
 quoll_allocator_t quoll_allocator_create(void);
 quoll_allocator_t quoll_allocator_create_pool_allocator(void);
 quoll_allocator_t quoll_allocator_create_unlocked_pool_allocator(void);
 
-/* After everything that uses it. */
+/* To be called after everything that uses it is destroyed. */
 void quoll_allocator_destroy(quoll_allocator_t allocator);
 
 /* ---------------------------------------------------------------- pipelines of a GPU */
@@ -75,22 +83,22 @@ void quoll_allocator_destroy(quoll_allocator_t allocator);
 /* What a GPU's driver compiled, for the next process (docs/vulkan.md). */
 typedef struct quoll_pipelinecache* quoll_pipelinecache_t;
 
-/* Of a device, which is opened; NULL if there is none. */
+/* The cache of a device, which is opened; NULL if there is no such device. */
 quoll_pipelinecache_t quoll_pipelinecache_create(int device_index);
 void quoll_pipelinecache_destroy(quoll_pipelinecache_t cache);
 
-/* Pipelines that the device has. They stay with it: clear forgets none. */
+/* The number of pipelines that the device has. They stay with the device: clear removes none. */
 size_t quoll_pipelinecache_get_size(const quoll_pipelinecache_t cache);
 void quoll_pipelinecache_clear(quoll_pipelinecache_t cache);
 
-/* Before a net is loaded. QUOLL_ERROR for a cache that is damaged or of another driver, device or
- * library: the pipelines are then compiled as if there were none. */
+/* To be called before a net is loaded. QUOLL_ERROR for a cache that is damaged or belongs to
+ * another driver, device or library: pipelines are then compiled as if there were none. */
 int quoll_pipelinecache_load_memory(quoll_pipelinecache_t cache, const unsigned char* data,
                                     size_t size);
 int quoll_pipelinecache_load(quoll_pipelinecache_t cache, const char* path);
 
-/* *size: the bytes that data has room for; what was, or has to be, written. QUOLL_ERROR if data is
- * NULL or too small. */
+/* *size: the bytes that data has room for; becomes the bytes that were written, or are needed.
+ * QUOLL_ERROR if data is NULL or too small. */
 int quoll_pipelinecache_save_memory(const quoll_pipelinecache_t cache, unsigned char* data,
                                     size_t* size);
 int quoll_pipelinecache_save(const quoll_pipelinecache_t cache, const char* path);
@@ -107,14 +115,14 @@ void quoll_option_destroy(quoll_option_t opt);
 int quoll_option_get_num_threads(const quoll_option_t opt);
 void quoll_option_set_num_threads(quoll_option_t opt, int num_threads);
 
-/* Memory for blobs, and for what layers need meanwhile; NULL: the default. */
+/* Memory for blobs, and for temporary buffers of layers; NULL: the default. */
 void quoll_option_set_blob_allocator(quoll_option_t opt, quoll_allocator_t allocator);
 void quoll_option_set_workspace_allocator(quoll_option_t opt, quoll_allocator_t allocator);
 
-/* Accepted: the pipelines of a device are in its caches whether or not they are named here. */
+/* Accepted without effect: a device keeps its pipelines whether or not a cache is named here. */
 void quoll_option_set_pipeline_cache(quoll_option_t opt, quoll_pipelinecache_t cache);
 
-/* The switches of the C++ class Option, by their names; 0 or 1. */
+/* The switches of the C++ class Option, with their names (quoll/option.h); 0 or 1. */
 int quoll_option_get_use_vulkan_compute(const quoll_option_t opt);
 int quoll_option_get_use_local_pool_allocator(const quoll_option_t opt);
 int quoll_option_get_use_winograd_convolution(const quoll_option_t opt);
@@ -168,7 +176,7 @@ typedef struct quoll_mat* quoll_mat_t;
 /* An empty Mat. */
 quoll_mat_t quoll_mat_create(void);
 
-/* f32 Mats of uninitialised memory; batches of n items, which begin on 4096-byte multiples. */
+/* f32 Mats of uninitialised memory; batches of n items, each beginning on a 4096-byte multiple. */
 quoll_mat_t quoll_mat_create_1d(int w, quoll_allocator_t allocator);
 quoll_mat_t quoll_mat_create_2d(int w, int h, quoll_allocator_t allocator);
 quoll_mat_t quoll_mat_create_3d(int w, int h, int c, quoll_allocator_t allocator);
@@ -214,7 +222,7 @@ quoll_mat_t quoll_mat_create_external_4d_elem(int w, int h, int d, int c, void* 
                                               size_t elemsize, int elempack,
                                               quoll_allocator_t allocator);
 
-/* Lets the memory go when nothing else shares it. */
+/* Frees the memory, unless another Mat shares it. */
 void quoll_mat_destroy(quoll_mat_t mat);
 
 /* Sets all values of an f32 Mat. */
@@ -223,8 +231,8 @@ void quoll_mat_fill_float(quoll_mat_t mat, float v);
 /* A deep copy. */
 quoll_mat_t quoll_mat_clone(const quoll_mat_t mat, quoll_allocator_t allocator);
 
-/* The same values in another shape, sharing the memory where the layout allows; NULL when their
- * number differs. */
+/* The same values in another shape, sharing the memory if the layout allows; NULL if the number of
+ * values differs. */
 quoll_mat_t quoll_mat_reshape_1d(const quoll_mat_t mat, int w, quoll_allocator_t allocator);
 quoll_mat_t quoll_mat_reshape_2d(const quoll_mat_t mat, int w, int h, quoll_allocator_t allocator);
 quoll_mat_t quoll_mat_reshape_3d(const quoll_mat_t mat, int w, int h, int c,
@@ -245,11 +253,11 @@ int quoll_mat_get_elempack(const quoll_mat_t mat);
 size_t quoll_mat_get_cstep(const quoll_mat_t mat);
 size_t quoll_mat_get_nstep(const quoll_mat_t mat);
 
-/* A quoll_dtype. Setting it says what the bytes are, and must not change their number. */
+/* A quoll_dtype. Setting it reinterprets the bytes; both types must have the same size. */
 int quoll_mat_get_dtype(const quoll_mat_t mat);
 int quoll_mat_set_dtype(quoll_mat_t mat, int dtype);
 
-/* The first value, that of item b, that of channel c. */
+/* The first value: of the Mat, of item b, of channel c. */
 void* quoll_mat_get_data(const quoll_mat_t mat);
 void* quoll_mat_get_batch_data(const quoll_mat_t mat, int b);
 void* quoll_mat_get_channel_data(const quoll_mat_t mat, int c);
@@ -263,8 +271,8 @@ void* quoll_mat_get_channel_data(const quoll_mat_t mat, int c);
 /* From format X to format Y. */
 #define QUOLL_MAT_PIXEL_X2Y(X, Y) ((X) | ((Y) << 16))
 
-/* f32 Mats of w x h pixels of 8 bits, rows of stride bytes; of a part of them; resized. type: a
- * QUOLL_MAT_PIXEL. */
+/* f32 Mats from w x h pixels of 8-bit values in rows of stride bytes: as they are, resized
+ * (bilinear), or of a rectangle. type: a QUOLL_MAT_PIXEL. */
 quoll_mat_t quoll_mat_from_pixels(const unsigned char* pixels, int type, int w, int h, int stride,
                                   quoll_allocator_t allocator);
 quoll_mat_t quoll_mat_from_pixels_resize(const unsigned char* pixels, int type, int w, int h,
@@ -278,7 +286,7 @@ quoll_mat_t quoll_mat_from_pixels_roi_resize(const unsigned char* pixels, int ty
                                              int target_width, int target_height,
                                              quoll_allocator_t allocator);
 
-/* And back, values cut to 0..255. */
+/* And back; values are clamped to 0..255. */
 void quoll_mat_to_pixels(const quoll_mat_t mat, unsigned char* pixels, int type, int stride);
 void quoll_mat_to_pixels_resize(const quoll_mat_t mat, unsigned char* pixels, int type,
                                 int target_width, int target_height, int target_stride);
@@ -287,7 +295,7 @@ void quoll_mat_to_pixels_resize(const quoll_mat_t mat, unsigned char* pixels, in
 void quoll_mat_substract_mean_normalize(quoll_mat_t mat, const float* mean_vals,
                                         const float* norm_vals);
 
-/* *dst becomes a new Mat: of another elempack; all values in one axis. */
+/* *dst becomes a new Mat: with another elempack; with all values in one axis. */
 void quoll_convert_packing(const quoll_mat_t src, quoll_mat_t* dst, int elempack,
                            const quoll_option_t opt);
 void quoll_flatten(const quoll_mat_t src, quoll_mat_t* dst, const quoll_option_t opt);
@@ -298,7 +306,7 @@ void quoll_flatten(const quoll_mat_t src, quoll_mat_t* dst, const quoll_option_t
 #define QUOLL_BORDER_REFLECT 2
 #define QUOLL_BORDER_TRANSPARENT -233
 
-/* dst, an existing Mat, gets src with a border, or without. type: a QUOLL_BORDER. */
+/* dst, an existing Mat, becomes src with a border added, or cut off. type: a QUOLL_BORDER. */
 void quoll_copy_make_border(const quoll_mat_t src, quoll_mat_t dst, int top, int bottom, int left,
                             int right, int type, float v, const quoll_option_t opt);
 void quoll_copy_make_border_3d(const quoll_mat_t src, quoll_mat_t dst, int top, int bottom,
@@ -321,7 +329,7 @@ void quoll_paramdict_destroy(quoll_paramdict_t pd);
  * of these, 7 a string. */
 int quoll_paramdict_get_type(const quoll_paramdict_t pd, int id);
 
-/* Its value, def if it is not there. The array is a new Mat, a copy of def if there is none. */
+/* Its value, or def if it is not there. The array is a new Mat, or a copy of def. */
 int quoll_paramdict_get_int(const quoll_paramdict_t pd, int id, int def);
 float quoll_paramdict_get_float(const quoll_paramdict_t pd, int id, float def);
 quoll_mat_t quoll_paramdict_get_array(const quoll_paramdict_t pd, int id, const quoll_mat_t def);
@@ -333,7 +341,7 @@ void quoll_paramdict_set_array(quoll_paramdict_t pd, int id, const quoll_mat_t v
 
 /* ---------------------------------------------------------------- where models are read from */
 
-/* A program may replace the functions of one that it has created by quoll_datareader_create. */
+/* A program may replace the functions of a reader from quoll_datareader_create. */
 typedef struct quoll_datareader* quoll_datareader_t;
 struct quoll_datareader {
     /* For the program. */
@@ -344,7 +352,8 @@ struct quoll_datareader {
     size_t (*read)(quoll_datareader_t dr, void* buf, size_t size);
 };
 
-/* One without bytes; a file from its position on; memory that the caller keeps, *mem moving on. */
+/* A reader without bytes; of a file from its position on; of memory that the caller keeps, where
+ * *mem moves on. */
 quoll_datareader_t quoll_datareader_create(void);
 quoll_datareader_t quoll_datareader_create_from_stdio(FILE* fp);
 quoll_datareader_t quoll_datareader_create_from_memory(const unsigned char** mem);
@@ -361,15 +370,15 @@ struct quoll_modelbin {
     quoll_mat_t (*load_3d)(const quoll_modelbin_t mb, int w, int h, int c, int type);
 };
 
-/* From a reader, which has to stay; from n Mats, which are taken over as they are now. */
+/* From a reader, which has to outlive it; from n Mats, as they are now. */
 quoll_modelbin_t quoll_modelbin_create_from_datareader(const quoll_datareader_t dr);
 quoll_modelbin_t quoll_modelbin_create_from_mat_array(const quoll_mat_t* weights, int n);
 void quoll_modelbin_destroy(quoll_modelbin_t mb);
 
 /* ---------------------------------------------------------------- layers */
 
-/* Functions call the layer; of one that quoll_layer_create made, a program sets those that it has.
- * They return 0 or a negative number. */
+/* The functions call the layer. For a layer of quoll_layer_create the program sets those that it
+ * implements. They return 0 or a negative number. */
 typedef struct quoll_layer* quoll_layer_t;
 struct quoll_layer {
     /* The library's. */
@@ -377,7 +386,7 @@ struct quoll_layer {
     /* Takes parameters, then weights. */
     int (*load_param)(quoll_layer_t layer, const quoll_paramdict_t pd);
     int (*load_model)(quoll_layer_t layer, const quoll_modelbin_t mb);
-    /* Prepares a run after loading, and undoes that. */
+    /* Prepare runs after loading, and undo that. */
     int (*create_pipeline)(quoll_layer_t layer, const quoll_option_t opt);
     int (*destroy_pipeline)(quoll_layer_t layer, const quoll_option_t opt);
     /* *top_blob becomes a new Mat. */
@@ -394,7 +403,7 @@ struct quoll_layer {
                              const quoll_option_t opt);
 };
 
-/* A layer of the program's own; built-in ones. */
+/* A layer of the program's own; a built-in layer. */
 quoll_layer_t quoll_layer_create(void);
 quoll_layer_t quoll_layer_create_by_typeindex(int typeindex);
 quoll_layer_t quoll_layer_create_by_type(const char* type);
@@ -434,7 +443,7 @@ void quoll_layer_set_support_vulkan(quoll_layer_t layer, int enable);
 void quoll_layer_set_support_vulkan_packing(quoll_layer_t layer, int enable);
 void quoll_layer_set_support_vulkan_any_packing(quoll_layer_t layer, int enable);
 
-/* Blobs that it reads and makes, by their indexes; -1 for an i that is none. */
+/* The number of blobs that it reads and makes, and their indexes; -1 if i is out of range. */
 int quoll_layer_get_bottom_count(const quoll_layer_t layer);
 int quoll_layer_get_bottom(const quoll_layer_t layer, int i);
 int quoll_layer_get_top_count(const quoll_layer_t layer);
@@ -445,7 +454,7 @@ void quoll_layer_get_bottom_shape(const quoll_layer_t layer, int i, int* dims, i
                                   int* c);
 void quoll_layer_get_top_shape(const quoll_layer_t layer, int i, int* dims, int* w, int* h, int* c);
 
-/* Makes a layer for a Net, and lets it go. */
+/* Make a layer for a Net, and destroy it. */
 typedef quoll_layer_t (*quoll_layer_creator_t)(void* userdata);
 typedef void (*quoll_layer_destroyer_t)(quoll_layer_t layer, void* userdata);
 
@@ -453,24 +462,25 @@ typedef void (*quoll_layer_destroyer_t)(quoll_layer_t layer, void* userdata);
 
 /* A model. */
 typedef struct quoll_net* quoll_net_t;
-/* What of it is public. */
+/* Its public part. */
 struct quoll_net {
     /* The quoll::Net, for code in C++: not to be changed. */
     void* pthis;
 };
 
-/* No model at first. */
+/* A net without a model. */
 quoll_net_t quoll_net_create(void);
 void quoll_net_destroy(quoll_net_t net);
 
-/* The Net's own options, not to be destroyed; copied from opt. To be set before loading. */
+/* Get the Net's own options, which are not to be destroyed; or copy opt into them. To be set before
+ * loading. */
 quoll_option_t quoll_net_get_option(quoll_net_t net);
 void quoll_net_set_option(quoll_net_t net, quoll_option_t opt);
 
 /* The GPU for use_vulkan_compute. */
 void quoll_net_set_vulkan_device(quoll_net_t net, int device_index);
 
-/* Makes a type of layers known, before loading. A NULL destroyer: quoll_layer_destroy. */
+/* Registers a layer type; to be called before loading. A NULL destroyer: quoll_layer_destroy. */
 int quoll_net_register_custom_layer_by_type(quoll_net_t net, const char* type,
                                             quoll_layer_creator_t creator,
                                             quoll_layer_destroyer_t destroyer, void* userdata);
@@ -490,18 +500,18 @@ int quoll_net_load_param_bin_datareader(quoll_net_t net, const quoll_datareader_
 int quoll_net_load_model(quoll_net_t net, const char* path);
 int quoll_net_load_model_datareader(quoll_net_t net, const quoll_datareader_t dr);
 
-/* From 4-byte aligned memory, which has to stay for weights: the bytes that were read, 0 when
- * it fails. */
+/* From 4-byte aligned memory; weights are used in place, so theirs has to outlive the Net. Return
+ * the bytes that were read, 0 on failure. */
 size_t quoll_net_load_param_bin_memory(quoll_net_t net, const unsigned char* mem);
 size_t quoll_net_load_model_memory(quoll_net_t net, const unsigned char* mem);
 
-/* Between the two: a blob that no layer may be fused across. */
+/* To be called between the two: no layer may be fused across this blob. */
 int quoll_net_keep_blob(quoll_net_t net, const char* name);
 
 /* Unloads the model. */
 void quoll_net_clear(quoll_net_t net);
 
-/* Inputs and outputs; NULL and -1 for an i that is none. */
+/* Inputs and outputs; NULL and -1 if i is out of range. */
 int quoll_net_get_input_count(const quoll_net_t net);
 int quoll_net_get_output_count(const quoll_net_t net);
 const char* quoll_net_get_input_name(const quoll_net_t net, int i);
@@ -511,12 +521,12 @@ int quoll_net_get_output_index(const quoll_net_t net, int i);
 
 typedef struct quoll_blob* quoll_blob_t;
 
-/* The blobs of a loaded Net, which owns them; NULL for an i that is none. */
+/* The blobs of a loaded Net, which owns them; NULL if i is out of range. */
 int quoll_net_get_blob_count(const quoll_net_t net);
 quoll_blob_t quoll_net_get_blob(const quoll_net_t net, int i);
 
-/* Its name, the layers that make it and read it last (-1: none), its size as hinted (zeros
- * without a hint). */
+/* Its name, the layer that makes it, the last layer that reads it (-1: none), and its size as the
+ * model hints it (zeros without a hint). */
 const char* quoll_blob_get_name(const quoll_blob_t blob);
 int quoll_blob_get_producer(const quoll_blob_t blob);
 int quoll_blob_get_consumer(const quoll_blob_t blob);
@@ -526,7 +536,7 @@ void quoll_blob_get_shape(const quoll_blob_t blob, int* dims, int* w, int* h, in
 
 typedef struct quoll_extractor* quoll_extractor_t;
 
-/* One inference of a Net, which has to stay. */
+/* One inference of a Net, which has to outlive it. */
 quoll_extractor_t quoll_extractor_create(quoll_net_t net);
 void quoll_extractor_destroy(quoll_extractor_t ex);
 
@@ -559,11 +569,11 @@ int quoll_extractor_extract_index(quoll_extractor_t ex, int index, quoll_mat_t* 
  * changes. */
 typedef struct quoll_model* quoll_model_t;
 
-/* Without layers at first. */
+/* A model without layers. */
 quoll_model_t quoll_model_create(void);
 void quoll_model_destroy(quoll_model_t model);
 
-/* Adds a layer that reads and makes the blobs of these names: its number, or a negative
+/* Adds a layer that reads and makes the blobs of these names. Returns its number, or a negative
  * quoll_status. */
 int quoll_model_add_layer(quoll_model_t model, const char* type, const char* name,
                           const char* const* inputs, int input_count, const char* const* outputs,
@@ -578,22 +588,22 @@ int quoll_model_set_ints(quoll_model_t model, int layer, const char* param, cons
 int quoll_model_set_floats(quoll_model_t model, int layer, const char* param, const float* values,
                            int count);
 
-/* A weight, of f32, f16, bf16 or s8 values, whose memory is shared. */
+/* A weight of f32, f16, bf16 or s8 values; the memory of `values` is shared. */
 int quoll_model_set_weight(quoll_model_t model, int layer, const char* weight,
                            const quoll_mat_t values);
 
-/* Checks names, parameters, and that all weights are there. */
+/* Checks names and parameters, and that all weights are there. */
 int quoll_model_finish(quoll_model_t model);
 
-/* Of a finished model (else QUOLL_BAD_STATE): loads a Net with it, whose options are set
- * (blobs that are fused away can then not be extracted: quoll_option_set_use_graph_fusion);
- * writes its files. */
+/* For a finished model (else QUOLL_BAD_STATE): load a Net with it, whose options are set already
+ * (blobs that are fused away cannot be extracted: see quoll_option_set_use_graph_fusion); or write
+ * its files. */
 int quoll_model_make_net(const quoll_model_t model, quoll_net_t net);
 int quoll_model_save(const quoll_model_t model, const char* param_path, const char* bin_path);
 
 /* ---------------------------------------------------------------- drawing */
 
-/* Into w x h pixels of 1 to 4 bytes, as quoll/image.h says. */
+/* Draw into w x h pixels of 1 to 4 bytes; see quoll/image.h. */
 void quoll_draw_rectangle_c1(unsigned char* pixels, int w, int h, int rx, int ry, int rw, int rh,
                              unsigned int color, int thickness);
 void quoll_draw_rectangle_c2(unsigned char* pixels, int w, int h, int rx, int ry, int rw, int rh,

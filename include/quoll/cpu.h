@@ -38,8 +38,8 @@ private:
 #endif
 };
 
-// 1 if host_cpu_features() (cpu_features.h) has it, so below QUOLL_CPU_MASK and set_cpu_mask();
-// otherwise 0, as for the instructions of another architecture.
+// 1 if the processor has the feature and QUOLL_CPU_MASK and set_cpu_mask() leave it on; otherwise
+// 0, as for features of another architecture.
 int cpu_support_arm_neon();
 int cpu_support_arm_vfpv4();  // every 64-bit ARM has it
 int cpu_support_arm_asimdhp();
@@ -67,10 +67,10 @@ int cpu_support_x86_avx512_fp16();
 int cpu_support_x86_amx_int8();  // with tiles that the operating system has granted
 int cpu_support_x86_amx_bf16();
 
-// Logical processors, and physical cores, that this process may run on: those of its affinity mask
-// when the library first looked, at most as many as cgroup CPU quotas pay for (rounded up). At
-// least 1; little ones: at least 0. Big and little clusters differ in capacity or top frequency;
-// where all cores are equal, all are big.
+// The number of logical processors, and of physical cores, that this process may run on: those of
+// its affinity mask when the library first looked, limited by cgroup CPU quotas (rounded up). At
+// least 1; of little ones at least 0. Big and little clusters differ in capacity or top frequency;
+// if all cores are equal, all are big.
 int get_cpu_count();
 int get_little_cpu_count();
 int get_big_cpu_count();
@@ -78,15 +78,16 @@ int get_physical_cpu_count();
 int get_physical_little_cpu_count();
 int get_physical_big_cpu_count();
 
-// Bytes of cache that a big core sees, shared or its own; 0 where it has no such level. Where the
-// system does not tell, 32 KiB, 512 KiB and 0.
+// Bytes of cache that a big core can use, shared or its own; 0 if it has no such level. If the
+// system does not tell: 32 KiB, 512 KiB and 0.
 int get_cpu_level1_cache_size();  // data
 int get_cpu_level2_cache_size();
 int get_cpu_level3_cache_size();
 
-// Binds the calling thread and its workers: 0 all processors (at first), 1 little, 2 big.
-// Where all cores are equal the three are the same. Returns 0, or -1 for another value or where the
-// system cannot bind threads. The getter tells the last mode set in the process.
+// Binds the calling thread and its workers to processors: 0 all of them (the initial mode), 1 the
+// little ones, 2 the big ones. If all cores are equal, the three are the same. Returns 0, or -1 for
+// another value or if the system cannot bind threads. The getter returns the mode that was set last
+// in the process.
 int get_cpu_powersave();
 int set_cpu_powersave(int powersave);
 
@@ -94,32 +95,32 @@ int set_cpu_powersave(int powersave);
 // value.
 const CpuSet& get_cpu_thread_affinity_mask(int powersave);
 
-// Binds the calling thread and its workers to the mask, and makes the most threads that its layers
-// use that of the mask. Returns 0, or -1 when the mask is empty, the system refuses it, or cannot
-// bind.
+// Binds the calling thread and its workers to the mask, and limits the threads of its layers to the
+// number of processors in the mask. Returns 0, or -1 if the mask is empty, or if the system refuses
+// it or cannot bind.
 int set_cpu_thread_affinity(const CpuSet& thread_affinity_mask);
 
-// Threads of the library (it has its own; the names are ncnn's). Built without them: one, and
-// setters that only check their argument.
-// The number of threads: within a layer that of the layer, else the most that layers run by the
-// calling thread use whatever opt.num_threads says. At first the number of processors, which limits
-// nothing.
+// The threads of the library (it has its own; the names are ncnn's). Built without threads: one,
+// and setters that only check their argument.
+// The number of threads: within a layer, that of the layer; otherwise the limit for layers that the
+// calling thread runs, whatever opt.num_threads says. Initially the number of processors, which
+// limits nothing.
 int get_omp_num_threads();
 int set_omp_num_threads(int num_threads);  // 0, or -1 for less than 1
 // Whether threads that are often late, as on processors with other work, are left out for a while:
-// 1 at first. Of the calling thread.
+// 1 initially. Each calling thread has its own setting.
 int get_omp_dynamic();
 void set_omp_dynamic(int dynamic);
 int get_omp_thread_num();
 
-// Milliseconds that idle workers spin before they sleep, 0.1 at most whatever is set: 0 ends it.
-// The setter returns 0, or -1 for a negative time.
+// Milliseconds that idle workers spin before they sleep: at most 0.1, whatever is set; with 0 they
+// do not spin. The setter returns 0, or -1 for a negative time.
 int get_kmp_blocktime();
 int set_kmp_blocktime(int time_ms);
 
-// Treatment of denormal floats in the calling thread: bit 0 takes them for zero as operands (DAZ),
-// bit 1 as results (FTZ). 64-bit ARM has one switch for both: any mode but 0 is 3. Elsewhere the
-// mode is always 0. The setter returns 0, or -1 for a value outside 0..3.
+// Treatment of denormal floats in the calling thread: bit 0 takes denormal operands as zero (DAZ),
+// bit 1 denormal results (FTZ). 64-bit ARM has one switch for both: any mode except 0 becomes 3.
+// Elsewhere the mode is always 0. The setter returns 0, or -1 for a value outside 0..3.
 int get_flush_denormals();
 int set_flush_denormals(int flush_denormals);
 

@@ -27,14 +27,14 @@ public:
     // Bytes left, or (size_t)-1 when that is not known; guards allocations against absurd counts.
     virtual size_t remaining() const;
 
-    // A reader of its own (delete it) that begins where this one stands and yields the same bytes
-    // as long as the Net lives; null, the default, when there can be none. A Net asks before it
-    // reads weights, for what it may have to read again (Extractor::extract of a blob that was
-    // fused away); with readers that cannot, that is an error.
+    // A new reader, which the caller deletes, that begins at this one's position and yields the
+    // same bytes as long as the Net lives; null, the default, if there can be none. A Net calls it
+    // before it reads weights, since it may have to read some again (Extractor::extract of a blob
+    // that was fused away). With readers that cannot, such an extract() is an error.
     virtual DataReader* reopen() const;
 
-    // The next character of a text, or -1 at the end; and one character back. The default uses
-    // read(), and keeps one character back itself.
+    // The next character of a text, or -1 at the end; and a way to put one character back. The
+    // default uses read(), and keeps the character that was put back.
     virtual int get_char() const;
     virtual void unget_char(int ch) const;
 
@@ -49,7 +49,7 @@ public:
     int scan(const char* format, void* p) const override;
     size_t read(void* buf, size_t size) const override;
     size_t remaining() const override;
-    // Of regular files.
+    // For regular files only.
     DataReader* reopen() const override;
     int get_char() const override;
     void unget_char(int ch) const override;

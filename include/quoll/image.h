@@ -45,7 +45,7 @@ int yuv420sp2rgb_nv12(const unsigned char* yuv420sp, int w, int h, unsigned char
 int yuv420sp2rgb_half(const unsigned char* yuv420sp, int w, int h, unsigned char* rgb);
 
 #if QUOLL_PIXEL_ROTATE
-// Turns and mirrors an image as the EXIF orientation `type` asks for: 1 copies, 2 mirrors left and
+// Turns and mirrors an image as the EXIF orientation `type` asks: 1 copies, 2 mirrors left and
 // right, 3 turns by 180 degrees, 4 mirrors top and bottom, 5 mirrors at the diagonal from the top
 // left, 6 turns by 90 degrees clockwise, 7 mirrors at the other diagonal, 8 turns by 90 degrees
 // counterclockwise. w x h is srcw x srch for 1 to 4, srch x srcw for 5 to 8. Errors, strides and
@@ -74,22 +74,22 @@ int kanna_rotate_yuv420sp(const unsigned char* src, int srcw, int srch, unsigned
 // An affine transform tm takes (x, y) to (tm[0] * x + tm[1] * y + tm[2], tm[3] * x + tm[4] * y +
 // tm[5]).
 //
-// A turn by `angle` degrees, counterclockwise on a picture whose y goes down, times `scale`, that
-// leaves (dx, dy) where it is.
+// The rotation by `angle` degrees, counterclockwise on an image whose y goes down, times `scale`,
+// that leaves (dx, dy) where it is.
 void get_rotation_matrix(float angle, float scale, float dx, float dy, float* tm);
-// The turn, uniform scale and shift that take num_point points (x, y) to others with the least sum
-// of squared distances (Umeyama's problem without reflection). An error when there are fewer than
-// 2 different points.
+// The rotation, uniform scale and translation that take num_point points (x, y) to others with the
+// least sum of squared distances (Umeyama's problem without reflection). An error if there are
+// fewer than 2 different points.
 int get_affine_transform(const float* points_from, const float* points_to, int num_point,
                          float* tm);
 // Zeros when tm has no inverse. tm_inv may be tm.
 void invert_affine_transform(const float* tm, float* tm_inv);
 
 // Pixel (x, y) of dst is the bilinear sample of src at tm * (x, y): tm goes from dst to src. Places
-// outside src have the colour v, its bytes from the lowest on being the channels; with type -233
-// (BORDER_TRANSPARENT) they have the pixel that dst holds. Positions have 10 fraction bits,
-// weights too; results may differ by 1 or 2 from exact arithmetic. Errors, strides and YUV 4:2:0 as
-// above; src and dst must not overlap.
+// outside src get the colour v, whose bytes from the lowest on are the channels; with type -233
+// (BORDER_TRANSPARENT) they keep the pixel of dst. Positions and weights have 10 fraction bits;
+// results may differ by 1 or 2 from exact arithmetic. Errors, strides and YUV 4:2:0 as above; src
+// and dst must not overlap.
 int warpaffine_bilinear_c1(const unsigned char* src, int srcw, int srch, unsigned char* dst, int w,
                            int h, const float* tm, int type = 0, unsigned int v = 0);
 int warpaffine_bilinear_c2(const unsigned char* src, int srcw, int srch, unsigned char* dst, int w,
@@ -116,13 +116,14 @@ int warpaffine_bilinear_yuv420sp(const unsigned char* src, int srcw, int srch, u
 #endif  // QUOLL_PIXEL_AFFINE
 
 #if QUOLL_PIXEL_DRAWING
-// Drawing into an image of w x h pixels; what lies outside is cut off. The bytes of `color` from
-// the lowest on are the channels (for YUV 4:2:0, whose sizes must be even: Y, then the chroma pair;
-// coordinates and thickness are halved for the chroma plane). thickness -1 fills, otherwise it is
+// Drawing into an image of w x h pixels; what is outside is cut off. The bytes of `color` from the
+// lowest on are the channels (for YUV 4:2:0, whose sizes must be even: Y, then the chroma pair;
+// coordinates and thickness are halved for the chroma plane). thickness -1 fills; otherwise it is
 // at least 1. Errors and strides as above.
 //
 // The outline runs along x = rx and rx + rw, y = ry and ry + rh; a line of thickness t covers t / 2
-// pixels before it and the rest from it on. A filled one has exactly rw x rh pixels.
+// pixels before that coordinate, and the others from it on. A filled rectangle has exactly rw x rh
+// pixels.
 int draw_rectangle_c1(unsigned char* pixels, int w, int h, int rx, int ry, int rw, int rh,
                       unsigned int color, int thickness);
 int draw_rectangle_c2(unsigned char* pixels, int w, int h, int rx, int ry, int rw, int rh,
@@ -142,8 +143,8 @@ int draw_rectangle_c4(unsigned char* pixels, int w, int h, int stride, int rx, i
 int draw_rectangle_yuv420sp(unsigned char* yuv420sp, int w, int h, int rx, int ry, int rw, int rh,
                             unsigned int color, int thickness);
 
-// Pixels at a distance d from (cx, cy): radius - thickness / 2 <= d < radius + thickness / 2. A
-// filled one: d <= radius, without the four outermost pixels.
+// Draws the pixels at a distance d from (cx, cy) with radius - thickness / 2 <= d < radius +
+// thickness / 2. A filled circle: d <= radius, without the four outermost pixels.
 int draw_circle_c1(unsigned char* pixels, int w, int h, int cx, int cy, int radius,
                    unsigned int color, int thickness);
 int draw_circle_c2(unsigned char* pixels, int w, int h, int cx, int cy, int radius,
@@ -163,7 +164,8 @@ int draw_circle_c4(unsigned char* pixels, int w, int h, int stride, int cx, int 
 int draw_circle_yuv420sp(unsigned char* yuv420sp, int w, int h, int cx, int cy, int radius,
                          unsigned int color, int thickness);
 
-// Pixels beside the line from (x0, y0) to (x1, y1) whose squared distance is below thickness / 2.
+// Draws the pixels whose squared distance from the line from (x0, y0) to (x1, y1) is below
+// thickness / 2.
 int draw_line_c1(unsigned char* pixels, int w, int h, int x0, int y0, int x1, int y1,
                  unsigned int color, int thickness);
 int draw_line_c2(unsigned char* pixels, int w, int h, int x0, int y0, int x1, int y1,

@@ -1,5 +1,5 @@
-// Layer: one node of the graph. Built-in operators derive from it through Operator, an
-// application's own layers derive from it directly and are made known with
+// Layer: one node of the graph. Built-in operators derive from it through Operator; an
+// application's own layers derive from it directly and are registered with
 // Net::register_custom_layer.
 #ifndef QUOLL_LAYER_H
 #define QUOLL_LAYER_H
@@ -28,20 +28,20 @@ class VkTransfer;
 class VulkanDevice;
 class WeightVisitor;
 
-// What a layer has decided about running on inputs of certain sizes (Layer::plan). Immutable; any
-// number of runs, at once too, go by one.
+// What a layer has decided for inputs of certain sizes (Layer::plan). Immutable; any number of runs
+// may use it, at the same time too.
 class LayerPlan {
 public:
     virtual ~LayerPlan();
-    // As reports name it: "winograd", "direct"; "" where there is no choice.
+    // The name in reports: "winograd", "direct"; "" if there is no choice.
     virtual const char* algorithm() const;
 };
 
-// How a blob lies in memory: sizes in scalars, the type that it is stored as, elempack.
+// How a blob is laid out in memory: its size in scalars, the type that it is stored as, elempack.
 struct BlobLayout {
     Shape shape;
     int elempack = 1;
-    // Of an output: the input whose memory it is, -1: it has its own.
+    // Of an output: the input whose memory it shares; -1: it has its own.
     int shares = -1;
 };
 
@@ -75,10 +75,10 @@ public:
 
 #if QUOLL_VULKAN
     // The same on a GPU, recorded into `cmd` (quoll/command.h), for layers of an application that
-    // set support_vulkan, in a Net that runs on a GPU: inputs and outputs are planar (elempack 1),
-    // f16 with opt.use_fp16_storage, else f32; outputs come from opt.blob_vkallocator. Pipelines
-    // are made by create_pipeline(), weights go to the device in upload_model(), behind it. Built-in
-    // layers that have a form on the GPU may be called so too: vkdev has to be set before.
+    // set support_vulkan, in a Net that runs on a GPU. Inputs and outputs are planar (elempack 1),
+    // f16 with opt.use_fp16_storage, else f32; outputs come from opt.blob_vkallocator.
+    // create_pipeline() makes pipelines; then upload_model() takes weights to the device. Built-in
+    // layers that have a form on the GPU can be called this way too, if vkdev was set before.
     virtual int upload_model(VkTransfer& cmd, const Option& opt);
     virtual int forward(const std::vector<VkMat>& bottom_blobs, std::vector<VkMat>& top_blobs,
                         VkCompute& cmd, const Option& opt) const;
@@ -87,40 +87,41 @@ public:
     virtual int forward_inplace(std::vector<VkMat>& bottom_top_blobs, VkCompute& cmd,
                                 const Option& opt) const;
     virtual int forward_inplace(VkMat& bottom_top_blob, VkCompute& cmd, const Option& opt) const;
-    // The device that the layer is to run on; null: the CPU alone.
+    // The device that the layer is to run on; null: the CPU only.
     const VulkanDevice* vkdev;
 #endif
 
     // Decides how the layer runs on inputs of these sizes and dtypes, and packs the weights for
-    // that. The same inputs and options give the same decision, whatever was planned before. Null,
-    // the default: there is nothing to decide, and forward() runs. May be called in several threads
-    // at once.
+    // that. The same inputs and options always give the same decision, whatever was planned before.
+    // The default gives null: there is nothing to decide, and forward() runs. May be called by
+    // several threads at once.
     virtual int plan(const std::vector<Shape>& bottoms, const Option& opt,
                      std::shared_ptr<const LayerPlan>* plan) const;
     // forward(), or with `inplace` forward_inplace() from bottoms to tops, by a plan of this layer
-    // for inputs of these sizes and options with as many threads.
+    // for inputs of these sizes, and for options with as many threads.
     virtual int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms,
                                 std::vector<Mat>& tops, bool inplace, const Option& opt) const;
 
-    // Tells how the layer will make the outputs of inputs that lie like this; plan: what plan() has
-    // given for them, or null. out: one for each output, planar, of the sizes that infer_shapes
-    // tells, f32 as the 16-bit type where an input has one. Where the forecast is wrong the blob is
-    // dealt with as it comes. The default: the elempack of the first input where the layer takes
-    // any and the outermost axis stays as it is; memory of its own unless traits() say otherwise.
+    // Predicts how the layer will make the outputs for inputs that are laid out like this. plan:
+    // what plan() gave for these inputs, or null. out: one entry per output, planar at first, with
+    // the sizes that infer_shapes gives (f32 as the 16-bit type if an input has one). If the
+    // prediction is wrong, the blob is handled as it comes. The default: the elempack of the first
+    // input if the layer takes any and the outermost axis stays as it is; memory of its own unless
+    // traits() say otherwise.
     virtual void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in,
                               const Option& opt, std::vector<BlobLayout>* out) const;
 
-    // The size and dtype of the outputs for given inputs. kOk with dims 0 for an output whose size
-    // is known only after running; the default says so of every output.
+    // The size and dtype of the outputs for given inputs. An output whose size is known only after
+    // running has dims 0 (the function still returns kOk); by default all outputs are such.
     virtual int infer_shapes(const std::vector<Shape>& bottoms, std::vector<Shape>& tops) const;
 
-    // The same for inputs of which some have an axis of size 0, or n 0 where support_batch is set.
-    // The default refuses them.
+    // The same if some inputs have an axis of size 0, or n 0 where support_batch is set. The
+    // default refuses them.
     virtual int infer_empty_shapes(const std::vector<Shape>& bottoms,
                                    std::vector<Shape>& tops) const;
-    // Runs on such inputs where support_zero_size is not set; they come with elempack 1, floats as
-    // f32. The default makes outputs of the sizes that infer_empty_shapes says, and refuses to make
-    // one that has values.
+    // Runs on such inputs if support_zero_size is not set; they come with elempack 1, floats as
+    // f32. The default makes outputs of the sizes that infer_empty_shapes gives, and refuses to
+    // make one that would have values.
     virtual int forward_empty(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                               const Option& opt) const;
 
@@ -129,9 +130,9 @@ public:
     virtual void visit_params(ParamVisitor& v);
     virtual void visit_weights(WeightVisitor& v);
 
-    // What graph passes and planners ask of an operator, explained in traits.h. Custom layers
+    // What graph passes and planners ask of an operator; traits.h explains it. Custom layers
     // promise nothing.
-    // True if the object is of the class with that id; for as<T>(layer).
+    // Whether the object is of the class with that id; for as<T>(layer).
     virtual bool is_a(const void* class_id) const;
     // A sum of Traits.
     virtual unsigned traits() const;
@@ -168,8 +169,8 @@ public:
     bool support_bf16_storage;
     // An application's layer has the forward functions on a GPU.
     bool support_vulkan;
-    // Flags of ncnn's that an application's layers may set; nothing here asks: layers are given s8
-    // blobs as they are, and any elempack or none (support_packing).
+    // Flags of ncnn's that an application's layers may set, without effect here: layers are given
+    // s8 blobs as they are, and any elempack or only 1 (support_packing).
     bool support_int8_storage;
     bool support_any_packing;
     bool support_vulkan_packing;
@@ -180,14 +181,15 @@ public:
     // forward takes blobs with an axis of size 0 (dims set, no data). Otherwise forward_empty does.
     bool support_zero_size;
 
-    // Parameter 31 of the param file: what the layer is to do without, whatever the options say. 1:
-    // fp16 arithmetic, 64: Winograd's algorithm, 128: threads. Other bits are kept, and mean nothing.
+    // Parameter 31 of the param file: what the layer has to do without, whatever the options say.
+    // 1: fp16 arithmetic, 64: Winograd's algorithm, 128: threads. Other bits are kept, without
+    // effect.
     int featmask;
 
-    // An application's layers may keep anything here; what register_custom_layer was given, unless
-    // the creator has set it.
+    // For an application's layers, to keep anything in. It is what register_custom_layer was given,
+    // unless the creator has set it.
     void* userdata;
-    int typeindex;   // position in layer/layer_list.inc; -1 for custom layers
+    int typeindex;  // position in layer/layer_list.inc; -1 for custom layers
     std::string type;
     std::string name;
     std::vector<int> bottoms;  // blob indexes

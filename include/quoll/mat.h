@@ -115,8 +115,8 @@ public:
     Mat& operator=(const Mat& m);
     Mat& operator=(Mat&& m);
 
-    // Sets all data, of whatever dtype, to copies of v, which may be a vector of the processor;
-    // sizeof(v) must divide the bytes of a channel.
+    // Sets all data, of whatever dtype, to copies of v, which may be a SIMD vector; sizeof(v) must
+    // divide the bytes of a channel.
     void fill(float v);
     void fill(int v);
     template <typename T>
@@ -159,7 +159,7 @@ public:
     // The same for n batch items.
     void create_like(const Mat& m, int n, Allocator* allocator = 0);
 #if QUOLL_VULKAN
-    // Of the sizes, elempack and type of what lies on a GPU.
+    // With the sizes, elempack and type of a VkMat.
     void create_like(const VkMat& m, Allocator* allocator = 0);
     void create_like(const VkMat& m, int n, Allocator* allocator = 0);
 #endif
@@ -172,7 +172,7 @@ public:
     size_t total() const { return n > 1 ? nstep * n : cstep * c; }
     // Bits of one scalar.
     int elembits() const { return elempack ? (int)(elemsize * 8) / elempack : 0; }
-    // The size in scalars: as a Mat without data (ncnn's form), with elempack 1, and as a Shape.
+    // The size in scalars: as a Mat without data with elempack 1 (ncnn's form), and as a Shape.
     Mat shape() const;
     Shape logical_shape() const;
     // A Mat without data of that size; dims 0 for "none".
@@ -241,8 +241,8 @@ public:
     int n;         // batch items
     size_t nstep;  // elements from one batch item to the next
     DType dtype;
-    // The dtype is what elemsize lets guess, as ncnn's Mats have none: Extractors and Nets that
-    // store blobs as bf16 take an untyped f16 Mat for bf16.
+    // The dtype was guessed from elemsize, as ncnn's Mats have none: Extractors and Nets that store
+    // blobs as bf16 take an untyped f16 Mat as bf16.
     bool untyped;
 
 private:
@@ -272,9 +272,9 @@ unsigned short float32_to_float16(float value);
 float float16_to_float32(unsigned short value);
 unsigned short float32_to_bfloat16(float value);
 float bfloat16_to_float32(unsigned short value);
-// 8-bit floats to and from IEEE half, as ncnn has them: digits that do not fit are cut off. float8
-// is e4m3 (bias 7, 240 the largest, no infinity): NaN for what is larger, 0 for what is less than
-// 2^-6. bfloat8 is e5m2, the upper byte of a half.
+// 8-bit floats to and from IEEE half, as in ncnn: mantissa bits that do not fit are cut off. float8
+// is e4m3 (bias 7, largest value 240, no infinity): larger values become NaN, values below 2^-6
+// become 0. bfloat8 is e5m2, the upper byte of a half.
 unsigned char float16_to_float8(unsigned short value);
 unsigned short float8_to_float16(unsigned char value);
 unsigned char float16_to_bfloat8(unsigned short value);
@@ -292,10 +292,11 @@ enum BorderType {
 // The functions below leave dst empty on failure and log why. dst may be src. Outputs come from
 // opt.blob_allocator.
 //
-// copy_make_border grows w and h; the _3d form also d of a 4-D Mat and c of a 3-D one; sides that a
-// Mat has no axis for are ignored. Any elempack (counted in scalars, the border may cut through
-// elements; dst then has elempack 1 if its outermost axis is no multiple), any dtype. `v` is
-// clamped to the dtype. Reflection leaves the edge out and needs borders smaller than the axis.
+// copy_make_border grows w and h; the _3d form also d of a 4-D Mat and c of a 3-D one. Sides for
+// which a Mat has no axis are ignored. It takes any dtype and any elempack (counted in scalars, the
+// border may cut through elements; dst then has elempack 1 if its outermost axis is not a
+// multiple). `v` is clamped to the dtype. Reflection leaves the edge out and needs borders smaller
+// than the axis.
 void copy_make_border(const Mat& src, Mat& dst, int top, int bottom, int left, int right, int type,
                       float v, const Option& opt = Option());
 void copy_make_border_3d(const Mat& src, Mat& dst, int top, int bottom, int left, int right,
@@ -304,10 +305,10 @@ void copy_cut_border(const Mat& src, Mat& dst, int top, int bottom, int left, in
                      const Option& opt = Option());
 void copy_cut_border_3d(const Mat& src, Mat& dst, int top, int bottom, int left, int right,
                         int front, int behind, const Option& opt = Option());
-// Resizes w and h of a 3-D f32 Mat; of a 2-D one only w (rows are independent signals, h is not
-// read); a value of a 1-D Mat fills a channel. Any elempack. Nearest takes source x = floor(i *
-// src.w / w); the others put samples at cell centres and repeat the edge; bicubic is Keys' with a =
-// -0.75. dst shares src when the size is unchanged.
+// Resizes w and h of a 3-D f32 Mat; of a 2-D one only w (rows are independent signals, h is
+// ignored); each value of a 1-D Mat fills a channel. Any elempack. Nearest takes source x = floor(i
+// * src.w / w); the others have samples at cell centres and repeat the edge; bicubic is Keys' with
+// a = -0.75. dst shares src if the size is unchanged.
 void resize_nearest(const Mat& src, Mat& dst, int w, int h, const Option& opt = Option());
 void resize_bilinear(const Mat& src, Mat& dst, int w, int h, const Option& opt = Option());
 void resize_bicubic(const Mat& src, Mat& dst, int w, int h, const Option& opt = Option());
@@ -316,10 +317,11 @@ void resize_bicubic(const Mat& src, Mat& dst, int w, int h, const Option& opt = 
 void convert_packing(const Mat& src, Mat& dst, int elempack, const Option& opt = Option());
 // All scalars of a batch item in one axis (w), elempack 1, order c d h w.
 void flatten(const Mat& src, Mat& dst, const Option& opt = Option());
-// Any dims, elempack and batch, kept. f16 and bf16 are both two bytes wide: a Mat made by the
-// elemsize forms is tagged f16 (f32 if four bytes), so cast_bfloat16_to_float32 takes f16 and
-// dequantize_from_int32 takes f32 at the caller's word. cast_float16_to_float32 widens a Mat known
-// to be bf16 as such. Other dtypes than the named are refused.
+// These take any dims, elempack and batch, and keep them. f16 and bf16 both have two bytes, and a
+// Mat that was made by elemsize is tagged f16 (f32 if four bytes): therefore
+// cast_bfloat16_to_float32 also takes a Mat tagged f16, and dequantize_from_int32 one tagged f32.
+// cast_float16_to_float32 widens a Mat that is known to be bf16 as bf16. Other dtypes than those
+// named are refused.
 void cast_float32_to_float16(const Mat& src, Mat& dst, const Option& opt = Option());
 void cast_float16_to_float32(const Mat& src, Mat& dst, const Option& opt = Option());
 void cast_float32_to_bfloat16(const Mat& src, Mat& dst, const Option& opt = Option());

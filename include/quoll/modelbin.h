@@ -9,38 +9,43 @@ namespace quoll {
 class DataReader;
 class DataWriter;
 
-// A weight as a file stores it: 1-D f32, f16, bf16, s8, u8 indexes into `table`, 256 floats, or s8
-// with a scale of `table` for each row or column.
+// A weight as a file stores it, 1-D: f32, f16 or bf16; s8; u8 indexes into `table`, 256 floats; or
+// s8 with a scale in `table` for each row or column.
 struct StoredWeight {
     Mat data;
     Mat table;
-    // What precedes f32 (0, or ncnn's 0x0002C056), scaled s8, and indexes (any other value).
+    // The tag before f32 (0, or ncnn's 0x0002C056), before s8 with scales, and before indexes (any
+    // other value).
     unsigned tag;
 
     StoredWeight() : tag(0) {}
-    // Any dims, elempack 1; an index Mat gets its table by assignment.
+    // From values of any dims with elempack 1. For indexes, assign `table` afterwards.
     explicit StoredWeight(const Mat& values);
-    // Floats that are s8 values times scales: one for each of as many rows as there are scales, one
-    // behind the other, or, with `columns`, for each value of a row.
+    // Floats that are s8 values times scales. The values are as many consecutive rows as there are
+    // scales, one scale for each; or, with `columns`, each row has as many values as there are
+    // scales, one for each.
     static StoredWeight int8(const Mat& values, const Mat& scales, bool columns);
-    // f32, or the s8 Mat itself; empty when memory runs out.
+    // The values as f32, or an s8 Mat as it is; empty if memory runs out.
     Mat widened() const;
-    // With its tag, or f32 alone without. Returns 0, or a negative code after a message.
+    // Writes the weight with its tag; without a tag it has to be f32. Returns 0, or a negative code
+    // after a message.
     int save(const DataWriter& dw, bool tagged) const;
 };
 
 class ModelBin {
 public:
     virtual ~ModelBin();
-    // The next weight as a 1-D Mat of w scalars. type 0: the 4-byte tag before the data says what
-    // it is (0: f32; 0x01306B47: half floats, widened to f32; 0x36314642: bfloat16, widened, which
-    // ncnn does not know; 0x000D4B38: int8, an s8 Mat; 0x38534F52, 0x38534C43, 0x38534652: int8
-    // with scales of rows, of columns, or scales and zero points of rows, widened, which ncnn does
-    // not know; any other: a table of 256 floats and one index byte a scalar). type 1: f32 without
-    // tag; 2: half floats without tag; 3: int8 without tag. Data is padded to 4 bytes. Empty, with
-    // a message in the log, when the source ends early or memory runs out. Here: no weights.
+    // The next weight as a 1-D Mat of w scalars; this class has none. type says how it is stored:
+    // - 0: with a 4-byte tag before the data. 0: f32; 0x01306B47: half floats, widened to f32;
+    //   0x36314642: bfloat16, widened; 0x000D4B38: int8, an s8 Mat; 0x38534F52, 0x38534C43,
+    //   0x38534652: int8 with scales of rows, of columns, or scales and zero points of rows,
+    //   widened; any other: a table of 256 floats and one index byte per scalar. ncnn does not know
+    //   bfloat16 and int8 with scales.
+    // - 1: f32 without tag; 2: half floats without tag; 3: int8 without tag.
+    // Data is padded to 4 bytes. Empty, with a message in the log, if the source ends early or
+    // memory runs out.
     virtual Mat load(int w, int type) const;
-    // The same, with more axes.
+    // The same with more axes.
     virtual Mat load(int w, int h, int type) const;
     virtual Mat load(int w, int h, int c, int type) const;
     virtual Mat load(int w, int h, int d, int c, int type) const;
@@ -59,8 +64,7 @@ private:
     const DataReader& dr_;
 };
 
-// Weights that a program already holds; `weights` is read one Mat at a time and must be long
-// enough.
+// Weights that a program already has: `weights` is read one Mat at a time and must be long enough.
 class ModelBinFromMatArray : public ModelBin {
 public:
     explicit ModelBinFromMatArray(const Mat* weights);

@@ -30,28 +30,28 @@ class Net;
 
 // How a model is converted.
 struct OnnxOptions {
-    // Sizes of inputs, in place of what the file says. -1: not known.
+    // Sizes of inputs, instead of those in the file. -1: not known.
     std::map<std::string, std::vector<int64_t>> shapes;
-    // Inputs that become constants, by the .npy files that hold them, or the numbers themselves
-    // ("16000", "1,2": as many as the input has values, or one for all).
+    // Inputs that become constants: the .npy file that holds the values, or the values themselves
+    // ("16000", "1,2": as many as the input has, or one for all).
     std::map<std::string, std::string> constants;
-    // Values to take as inputs and outputs of the model; none: the file's.
+    // Values to take as inputs and outputs of the model; empty: those of the file.
     std::vector<std::string> inputs, outputs;
-    // How weights are stored: f32, f16 or bf16. f16 only where it can hold the values.
+    // How weights are stored: f32, f16 or bf16. f16 only if it can hold the values.
     DType storage = DType::f32;
-    // Layers are called after the nodes that they come from, not after their first output.
+    // Name layers after the nodes that they come from, not after their first output.
     bool keep_names = false;
     // Refuse files that ask for far more nodes or computed constants than they hold themselves.
     bool limits = true;
-    // What is much larger than the constants that it is computed from is computed when the Net is
-    // loaded, instead of being stored.
+    // Compute what is much larger than the constants it follows from when the Net is loaded,
+    // instead of storing it.
     bool compute_large_constants = false;
-    // Told how many of the nodes have been converted; from the thread that converts.
+    // Called with the number of nodes that have been converted, on the thread that converts.
     std::function<void(size_t done, size_t total)> progress;
 };
 
-// Converts a file into a Net whose options are set. 0, or a negative code after a message for each
-// node that stands in the way.
+// Converts a file into a Net whose options are set already. Returns 0, or a negative code after a
+// message for each node that stands in the way.
 int load_onnx(const std::string& path, const OnnxOptions& options, Net* net);
 
 }  // namespace quoll

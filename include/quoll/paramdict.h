@@ -35,8 +35,8 @@ public:
 
     Type type(int id) const;
 
-    // The value, or `def` when there is none. An int is converted for a float default and the other
-    // way round; an array comes as a 1-D Mat of 32-bit ints or floats (dtype s32 or f32).
+    // The value, or `def` if there is none. An int is converted for a float default, and the other
+    // way round. An array comes as a 1-D Mat of 32-bit ints or floats (dtype s32 or f32).
     int get(int id, int def) const;
     float get(int id, float def) const;
     Mat get(int id, const Mat& def) const;
@@ -45,7 +45,7 @@ public:
     Mat get_floats(int id, const Mat& def) const;
     Mat get_ints(int id, const Mat& def) const;
 
-    // These throw std::bad_alloc where there is no memory for another parameter, as constructors do.
+    // These throw std::bad_alloc if there is no memory for another parameter, as constructors do.
     void set(int id, int value);
     void set(int id, float value);
     void set(int id, const Mat& value);  // 1-D, f32 or s32
@@ -62,9 +62,10 @@ public:
     int load_param_bin(const DataReader& dr, const char* where = "");
 
     // Write what the loaders read: text as " id=value" pairs without a line end, in the order of
-    // the ids. Floats read back as the same bits. A number from a binary param that nobody has
-    // typed is written as an int when it is one below 2^23, where floats are denormals or NaN. An
-    // error: a string that holds a quote or a line end, an array that is not 1-D f32 or s32.
+    // the ids. Floats read back as the same bits. A number from a binary param whose type is not
+    // known is written as an int if it is one below 2^23 in magnitude: as floats, such bits are
+    // denormals or NaN. An error: a string that holds a quote or a line end, or an array that is
+    // not 1-D f32 or s32.
     int save_param(const DataWriter& dw, const char* where = "") const;
     int save_param_bin(const DataWriter& dw, const char* where = "") const;
 

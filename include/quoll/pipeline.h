@@ -1,5 +1,5 @@
-// Pipeline: a compute shader of an application's, for VkCompute::record_pipeline. quoll/glsl.h
-// compiles GLSL to the SPIR-V that it is made of.
+// Pipeline: a compute shader of an application, for VkCompute::record_pipeline. It is made from
+// SPIR-V, to which quoll/glsl.h compiles GLSL.
 #ifndef QUOLL_PIPELINE_H
 #define QUOLL_PIPELINE_H
 
@@ -20,7 +20,7 @@ union vk_specialization_type {
     uint32_t u32;
 };
 
-// What SPIR-V says of its interface.
+// The interface that the SPIR-V declares.
 struct ShaderInfo {
     int specialization_count;  // constants 0, 1, ...
     int binding_count;         // bindings 0, 1, ... of set 0
@@ -36,18 +36,19 @@ public:
     explicit Pipeline(const VulkanDevice* vkdev);
     virtual ~Pipeline();
 
-    // Invocations of a group, whatever the shader says, 4 x 4 x 4 by default: set before create().
-    // The optimal form takes them for the sizes of what is to be computed, and makes them fit the
-    // device.
+    // Invocations of a group, whatever the shader says; 4 x 4 x 4 by default. To be set before
+    // create(). The optimal form takes the sizes of what is to be computed, and makes a group that
+    // fits the device.
     void set_local_size_xyz(int w, int h, int c);
     void set_optimal_local_size_xyz(int w = 4, int h = 4, int c = 4);
     void set_optimal_local_size_xyz(const Mat& sizes) {
         set_optimal_local_size_xyz(sizes.w, sizes.h * sizes.d, sizes.c);
     }
-    // Invocations of a subgroup, where the device can; 0: as it likes.
+    // Invocations of a subgroup, if the device lets them be chosen; 0: the device chooses.
     void set_subgroup_size(uint32_t size);
-    // The shader's main(). spv_data_size: bytes. At most 16 storage buffers, nothing else, and 128
-    // bytes of push constants. 0, or a negative code after a message.
+    // Makes the pipeline from the shader's main(). spv_data_size: bytes. At most 16 storage
+    // buffers, nothing else, and 128 bytes of push constants. Returns 0, or a negative code after a
+    // message.
     int create(const uint32_t* spv_data, size_t spv_data_size,
                const std::vector<vk_specialization_type>& specializations);
 
@@ -73,8 +74,8 @@ public:
 
 protected:
 #if QUOLL_VULKAN
-    // Objects that a derived class made, which it destroys, in place of those of create(). To be
-    // recorded a pipeline needs its layouts and its info too.
+    // Objects that a derived class made, and destroys, instead of those of create(). To be
+    // recorded, a pipeline needs its layouts and its info, too.
     void set_shader_module(VkShaderModule shader_module);
     void set_descriptorset_layout(VkDescriptorSetLayout descriptorset_layout);
     void set_pipeline_layout(VkPipelineLayout pipeline_layout);

@@ -1,4 +1,4 @@
-// Return codes of the public functions and the macro that passes them on.
+// Return codes of the public functions, and a macro that passes them on.
 #ifndef QUOLL_STATUS_H
 #define QUOLL_STATUS_H
 

@@ -26,7 +26,7 @@ struct VkBufferMemory {
     mutable VkFlags stage_flags;   // VkPipelineStageFlags
 };
 
-// An image of ncnn's, which allocators written for it may make. No VkMat or shader takes one.
+// An image, as allocators that were written for ncnn may make one. No VkMat or shader takes it.
 struct VkImageMemory {
     VkImage image;                 // Vulkan's
     VkImageView imageview;         // of all of it
@@ -51,29 +51,30 @@ class VkAllocator {
 public:
     explicit VkAllocator(const VulkanDevice* vkdev);
     virtual ~VkAllocator();
-    // Gives back what is not in use.
+    // Frees the blocks that are not in use.
     virtual void clear();
     // A block of at least `size` bytes, with refcount 0; null after a message.
     virtual VkBufferMemory* fastMalloc(size_t size) = 0;
     virtual void fastFree(VkBufferMemory* memory) = 0;
-    // What the host wrote, to the device, and back, for memory that is not coherent: 0. The
-    // library's memory is.
+    // For memory that is not coherent: makes what the host wrote visible to the device, and the
+    // other way round. They return 0. The library's memory is coherent.
     virtual int flush(VkBufferMemory*) { return 0; }
     virtual int invalidate(VkBufferMemory*) { return 0; }
-    // Images, which the library does not ask for: null.
+    // Images, which the library does not ask for; null.
     virtual VkImageMemory* fastMalloc(int, int, int, size_t, int) { return 0; }
     virtual void fastFree(VkImageMemory*) {}
 
     const VulkanDevice* const vkdev;
-    // Of its blocks: whether the host sees them, by itself; 0xffffffff: of several types.
+    // Of its blocks: the types of memory, 0xffffffff if there are several; whether the host can map
+    // them, and sees them without flush().
     uint32_t buffer_memory_type_index, image_memory_type_index, reserved_type_index;
     bool mappable, coherent;
 
 protected:
-    // Objects of Vulkan for an application's allocator, which destroys them. Null after a message.
+    // Vulkan's objects for an application's allocator, which destroys them. Null after a message.
     // usage: VkBufferUsageFlags; sizes in bytes.
     VkBuffer create_buffer(size_t size, VkFlags usage);
-    // An image of three axes, in texels, and a view of all of it. Numbers of Vulkan: a VkFormat, a
+    // An image of three axes, in texels, and a view of all of it. Vulkan's numbers: a VkFormat, a
     // VkImageTiling, VkImageUsageFlags.
     VkImage create_image(int width, int height, int depth, int format, int tiling, VkFlags usage);
     VkImageView create_imageview(VkImage image, int format);
@@ -89,8 +90,8 @@ private:
     VkAllocator& operator=(const VkAllocator&);
 };
 
-// Keeps freed blocks, kept_bytes at most, and hands them out again. Any number of threads.
-// Destroying one while blocks are in use is reported and leaks them. The device's memory lives as
+// Keeps freed blocks, at most kept_bytes, and hands them out again. For any number of threads.
+// Destroying one while blocks are in use is reported, and leaks them. The device's memory lives as
 // long as its allocators.
 class VkPoolAllocator : public VkAllocator {
 public:
@@ -112,7 +113,7 @@ private:
     Private* const d;
 };
 
-// Memory that shaders alone see where the device has such; memory of the host for copies.
+// Memory that only shaders see, if the device has such.
 class VkBlobAllocator : public VkPoolAllocator {
 public:
     explicit VkBlobAllocator(const VulkanDevice* device, size_t kept_bytes = 64 << 20)
@@ -139,16 +140,16 @@ public:
         : VkPoolAllocator(device, kStaging, kept_bytes) {}
 };
 
-// Memory of the application's that a device reads and writes where it lies, without a copy
+// Memory of the application that a device reads and writes in place, without a copy
 // (VK_EXT_external_memory_host): one VkMat at a time, at its begin. `data` and `size` are multiples
-// of alignment(), a page as a rule; the memory outlives this object and its VkMat. Behind
-// VkCompute::submit_and_wait() the host sees what was written. Where the device takes none, or not
-// this, it is not valid, after a message.
+// of alignment(), usually a page; the memory outlives this object and its VkMat. After
+// VkCompute::submit_and_wait() the host sees what was written. If the device takes no such memory,
+// or not this one, the object is not valid, after a message.
 class VkImportedMemory : public VkAllocator {
 public:
     VkImportedMemory(const VulkanDevice* vkdev, void* data, size_t size);
     ~VkImportedMemory();
-    // 0: the device takes no memory of the host.
+    // In bytes; 0: the device takes no memory of the host.
     static size_t alignment(const VulkanDevice* vkdev);
     bool is_valid() const;
     using VkAllocator::fastFree;
@@ -161,13 +162,13 @@ private:
     Private* const d;
 };
 
-// Sizes, types and elempack as a Mat's; the elements of an item lie without gaps, in the order c,
-// d, h, w, but that the caches which SDPA hands out have room for more rows behind each channel
-// (Option::use_growing_cache), as their cstep says. Items of a batch begin on multiples of 4,096
-// bytes where elemsize was given, as a Mat's do, else there are no gaps between them either.
-// Copying shares the memory. A failed allocation leaves it empty(); nothing throws. Nets take any
-// elempack and make 1; an application's shaders may keep what they like in theirs (elements of 3
-// bytes).
+// Sizes, types and elempack are as in Mat. The elements of an item follow each other without gaps,
+// in the order c, d, h, w; only the caches that SDPA hands out have room for more rows behind each
+// channel (Option::use_growing_cache), as their cstep says. Items of a batch begin on multiples of
+// 4,096 bytes if elemsize was given, as those of a Mat do; otherwise there are no gaps between them
+// either. Copying shares the memory. A failed allocation leaves a VkMat empty(); nothing throws.
+// Nets take any elempack and make 1; an application's shaders may keep what they like in theirs
+// (elements of 3 bytes).
 class VkMat {
 public:
     VkMat();
@@ -184,7 +185,7 @@ public:
     VkMat(int w, int h, size_t elemsize, int elempack, int n, VkAllocator* allocator);
     VkMat(int w, int h, int c, size_t elemsize, int elempack, int n, VkAllocator* allocator);
     VkMat(int w, int h, int d, int c, size_t elemsize, int elempack, int n, VkAllocator* allocator);
-    // Of a block of the caller's, from its begin, which outlives it.
+    // In a block of the caller, from its begin; the block outlives the VkMat.
     VkMat(int w, VkBufferMemory* data, size_t elemsize, VkAllocator* allocator);
     VkMat(int w, VkBufferMemory* data, size_t elemsize, int elempack, VkAllocator* allocator);
     VkMat(int w, VkBufferMemory* data, size_t elemsize, int elempack, int n,
@@ -210,8 +211,8 @@ public:
     ~VkMat();
     VkMat& operator=(const VkMat& m);
 
-    // Memory of its own, uninitialised; kept if nothing changes. The type follows from elemsize /
-    // elempack (4: f32, 2: f16, else s8) unless a Shape says it.
+    // Makes memory of its own, uninitialised; keeps the memory if nothing changes. The type follows
+    // from elemsize / elempack (4: f32, 2: f16, else s8), unless a Shape gives it.
     void create(int w, size_t elemsize, VkAllocator* allocator);
     void create(int w, int h, size_t elemsize, VkAllocator* allocator);
     void create(int w, int h, int c, size_t elemsize, VkAllocator* allocator);
@@ -236,18 +237,18 @@ public:
     void release();
 
     bool empty() const { return data == 0 || total() == 0; }
-    // Elements from the first to the last, gaps between items included, and what they take.
+    // Elements from the first to the last, gaps between items included; and their bytes.
     size_t total() const { return n > 1 ? nstep * n : cstep * c; }
     size_t bytes() const { return total() * elemsize; }
     int elembits() const { return elempack ? (int)elemsize * 8 / elempack : 0; }
-    // A Mat of these sizes without values, and the sizes in scalars with the type.
+    // The size: as a Mat without values, and in scalars with the type.
     Mat shape() const;
     Shape logical_shape() const;
     // Items b to b + items - 1, in the same memory.
     VkMat batch_range(int b, int items) const;
     VkMat batch(int b) const { return batch_range(b, 1); }
-    // Where the host sees it (staging memory); null and empty where it does not. The Mat is valid
-    // as long as this.
+    // Where the host sees it (staging memory); null, and an empty Mat, if it does not. The Mat is
+    // valid as long as this VkMat.
     void* mapped_ptr() const {
         return data && data->mapped_ptr ? (unsigned char*)data->mapped_ptr + offset : 0;
     }
@@ -278,9 +279,9 @@ private:
                   int elempack, VkAllocator* allocator, size_t item_alignment = 1);
 };
 
-// What programs for ncnn name an image. Values lie in a buffer here too, so that it can be copied
-// from and to VkMats and Mats (quoll/command.h) but not be bound to a shader. One item: of others
-// it is empty().
+// What programs for ncnn call an image. Its values are in a buffer here too, so that it can be
+// copied from and to VkMats and Mats (quoll/command.h), but not be bound to a shader as an image.
+// One item only: otherwise it is empty().
 class VkImageMat : public VkMat {
 public:
     VkImageMat() {}

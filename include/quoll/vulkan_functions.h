@@ -1,6 +1,6 @@
-// Vulkan's functions by their names, for programs that were written for ncnn and call them: set by
-// create_gpu_instance(), or by whatever asks for a device first. Empty where Vulkan's headers are
-// not installed, or the library was built without QUOLL_VULKAN.
+// Vulkan's functions by their names, for programs written for ncnn that call them.
+// create_gpu_instance(), or whatever first asks for a device, sets them. Empty if Vulkan's headers
+// are not installed, or if the library was built without QUOLL_VULKAN.
 #ifndef QUOLL_VULKAN_FUNCTIONS_H
 #define QUOLL_VULKAN_FUNCTIONS_H
 

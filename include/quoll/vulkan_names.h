@@ -1,5 +1,5 @@
-// Names of Vulkan that public headers mention, declared as <vulkan/vulkan.h> does. A program that
-// does more with them than hand them on includes that too.
+// Names of Vulkan that public headers mention, declared as <vulkan/vulkan.h> declares them. A
+// program that does more than pass them on has to include that header, too.
 #ifndef QUOLL_VULKAN_NAMES_H
 #define QUOLL_VULKAN_NAMES_H
 

@@ -1,4 +1,4 @@
-"""Pictures: files through Pillow, arrays for models, boxes drawn in."""
+"""Images: reading and writing files with Pillow, inputs for models, drawing boxes."""
 from __future__ import annotations
 
 import os
@@ -22,23 +22,24 @@ def _pillow() -> Any:
 
 
 def imread(path: Union[str, "os.PathLike[str]"]) -> np.ndarray:
-    """A picture as uint8 (h, w, 3), RGB, turned as its EXIF tag says. Needs Pillow."""
+    """Reads an image as uint8 (h, w, 3), RGB, turned as its EXIF tag says. Needs Pillow."""
     pil = _pillow()
     with pil.Image.open(path) as image:
         return np.array(pil.ImageOps.exif_transpose(image).convert("RGB"))
 
 
 def imwrite(path: Union[str, "os.PathLike[str]"], image: np.ndarray) -> None:
-    """Writes uint8 (h, w, 3) RGB, (h, w, 4) RGBA or (h, w) in the format that the name says. Needs Pillow."""
+    """Writes uint8 (h, w, 3) RGB, (h, w, 4) RGBA or (h, w) grey, in the format of the name's ending. Needs Pillow."""
     _pillow().Image.fromarray(np.ascontiguousarray(image)).save(path)
 
 
 def image_input(image: Any, size: Optional[Tuple[int, int]] = None, *, order: str = "RGB", source: str = "RGB",
                 mean: Sequence[float] = (), norm: Sequence[float] = ()) -> _core.Mat:
-    """A picture as networks take it: a float32 Mat (channels, h, w).
+    """Makes the input of a network from an image: a float32 Mat (channels, h, w).
 
-    image: a path, or uint8 (h, w, channels) or (h, w). size: (w, h) to resize to. source, order: the channels of the picture and
-    of the network, RGB, BGR, GRAY, RGBA or BGRA. mean, norm: (x - mean) * norm for each channel, x from 0 to 255.
+    image: a path, or uint8 (h, w, channels) or (h, w). size: (w, h) to resize to, in pixels. source, order: the channels of the
+    image and of the network: RGB, BGR, GRAY, RGBA or BGRA. mean, norm: (x - mean) * norm for each channel, x from 0 to 255.
+    Raises TypeError for other arrays.
     """
     if isinstance(image, (str, os.PathLike)):
         image, source = imread(image), "RGB"
@@ -62,7 +63,7 @@ def image_input(image: Any, size: Optional[Tuple[int, int]] = None, *, order: st
 
 
 def draw_boxes(image: np.ndarray, boxes: Iterable[Sequence[float]], labels: Optional[Sequence[str]] = None) -> np.ndarray:
-    """A copy of uint8 (h, w, 3) with boxes (x0, y0, x1, y1) in pixels drawn in, each with its label. Needs Pillow."""
+    """Returns a copy of `image`, uint8 (h, w, 3), with boxes (x0, y0, x1, y1), in pixels, and their labels drawn in. Needs Pillow."""
     pil = _pillow()
     picture = pil.Image.fromarray(np.ascontiguousarray(image))
     draw = pil.ImageDraw.Draw(picture)

@@ -7,7 +7,7 @@ from . import _core
 
 
 class Layer:
-    """A layer whose work Python does: override forward(), and load_param() and load_model() if it has any.
+    """A layer in Python: override forward(), and load_param() and load_model() if the layer has parameters and weights.
 
         class Twice(quoll.Layer):
             def forward(self, x):
@@ -22,17 +22,17 @@ class Layer:
     name = ""
 
     def load_param(self, params: _core.ParamDict) -> None:
-        """The parameters of the layer's line: params.get(0, 1.0)."""
+        """Takes the parameters of the layer's line in the param file: params.get(0, 1.0)."""
 
     def load_model(self, weights: _core.ModelBin) -> None:
-        """Its weights, in file order: weights.load(count, 0)."""
+        """Takes the weights, in file order: weights.load(count, 0)."""
 
     def create_pipeline(self, opt: _core.Option) -> None:
         """Called once, after the weights."""
 
     def forward(self, *inputs: Any) -> Any:
-        """Arrays (w,), (h, w), (c, h, w) or (c, d, h, w) in; one array, or a tuple of as many as the layer has outputs.
-        A batch comes item by item."""
+        """Takes an array (w,), (h, w), (c, h, w) or (c, d, h, w) for each input; returns one array, or a tuple with one for each
+        output. A batch comes item by item. What it raises is the cause of the quoll.Error that extract() raises."""
         raise NotImplementedError(f"{type(self).__name__}.forward")
 
     def _load_param(self, params: _core.ParamDict) -> None:

@@ -16,22 +16,27 @@ PathLike = Union[str, "os.PathLike[str]"]
 class Net(_core.Net):
     """A model.
 
-    net = Net(); net.opt.num_threads = 2; net.load_param("m.param"); net.load_model("m.bin"), or quoll.load(...), which does that.
-    Loaders raise quoll.Error with the reason, and leave the Net empty. Running goes on in any number of threads, each with an
-    Extractor of its own; a Net that runs cannot be loaded anew.
+        net = Net()
+        net.opt.num_threads = 2
+        net.load_param("m.param")
+        net.load_model("m.bin")
+
+    quoll.load(...) does the same. Loaders that fail raise quoll.Error with the reason, and leave the Net empty. Any number of
+    threads may run a Net, each with an Extractor of its own; a Net that is running cannot be loaded again.
     """
 
     def create_extractor(self) -> _core.Extractor:
-        """One inference; it keeps the Net alive."""
+        """A new Extractor, which is one inference. It keeps the Net alive."""
         return _core.create_extractor(self)
 
     def run(self, inputs: Any, outputs: Optional[Sequence[str]] = None) -> Dict[str, np.ndarray]:
-        """Arrays for arrays.
+        """Runs the model on arrays and returns arrays.
 
-        inputs: {name: array or Mat}, or one array for a model of one input. A converted model's arrays are those that the
-        original declares, batch included, (n, c, h, w) for images; of other models those of the blob, (c, h, w), with the batch in
-        front where there is one more axis than the model says. float64 becomes float32; integers int32, where each value fits.
-        outputs: names of blobs; None: the model's outputs. Returns {name: array}, in the shape and type that the model declares.
+        inputs: {name: array or Mat}, or one array for a model with one input. Arrays of a converted model have the axes that the
+        original declares, batch included: (n, c, h, w) for images. Arrays of other models have the axes of the blob, (c, h, w),
+        or one more in front, the batch. float64 becomes float32; integers become int32 if each value fits.
+        outputs: names of blobs; None: the model's outputs.
+        Returns {name: array}, with the shape and type that the model declares. Raises quoll.Error with the reason.
         """
         ports = {port.name: port for port in self.inputs}
         all_outputs = {port.name: port for port in self.outputs}
@@ -54,8 +59,10 @@ class Net(_core.Net):
         return {next(iter(ports)): inputs}
 
     def predict(self, batch: Iterable[Any]) -> np.ndarray:
-        """The first output for each item of a batch of the first input, stacked: (n, ...). Items have the axes of the blob,
-        (c, h, w) for images. As in scikit-learn, with arrays for rows."""
+        """Runs each item of `batch` and stacks the first outputs: (n, ...). For models with one input.
+
+        Items have the axes of the blob, (c, h, w) for images. As predict() of scikit-learn, with arrays as rows.
+        """
         ports, outputs = self.inputs, self.outputs
         if len(ports) != 1 or not outputs:
             raise _core.Error(f"predict: for models of one input, this has {len(ports)}: {', '.join(p.name for p in ports)}")
@@ -87,8 +94,11 @@ class Net(_core.Net):
 
 
 def load(param: PathLike, model: Optional[PathLike] = None, **options: Any) -> Net:
-    """A Net from files: load("m.param", "m.bin"), load("m.param") for a model without weights or with m.bin beside it, or
-    load("m.onnx"), which converts first. options: fields of Option, as num_threads=2."""
+    """Loads a Net from files.
+
+    load("m.param", "m.bin"); load("m.param") if the model has no weights or m.bin is beside it; load("m.onnx"), which converts
+    first. options: fields of Option, e.g. num_threads=2. Raises quoll.Error with the reason.
+    """
     net = Net()
     for name, value in options.items():
         if not hasattr(net.opt, name):
@@ -118,7 +128,7 @@ def _load_files(net: Net, param: PathLike, model: Optional[PathLike]) -> Net:
 
 
 def run(model: Union[Net, PathLike, Sequence[PathLike]], inputs: Any, outputs: Optional[Sequence[str]] = None) -> Dict[str, np.ndarray]:
-    """Net.run of a Net, of a path that load() takes, or of (param, bin)."""
+    """Net.run for a Net, for a path that load() takes, or for (param, bin)."""
     if not isinstance(model, Net):
         model = load(*model) if isinstance(model, (tuple, list)) else load(model)
     return model.run(inputs, outputs)

@@ -12,10 +12,11 @@ from ._net import Net
 
 
 class Pool:
-    """Threads that run a Net, each item in one of them: pool.map(items), pool.submit(inputs), pool.run(inputs), from any thread.
+    """Threads that run a Net, each item in one of them. pool.map(items), pool.submit(inputs) and pool.run(inputs) may be called
+    from any thread.
 
-    Each thread uses one Extractor at a time and as many threads within layers as net.opt.num_threads says: with a pool of as many
-    threads as cores, load the net with num_threads=1.
+    Each thread uses one Extractor at a time, and net.opt.num_threads threads within layers: for a pool with as many threads as
+    cores, load the net with num_threads=1.
     """
 
     def __init__(self, net: Net, threads: int = 2):
@@ -27,16 +28,16 @@ class Pool:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="quoll")
 
     def run(self, inputs: Any, outputs: Optional[Sequence[str]] = None) -> Dict[str, np.ndarray]:
-        """Net.run on the calling thread, when fewer than `threads` others run."""
+        """Net.run on the calling thread, as soon as fewer than `threads` others are running."""
         with self._slots:
             return self.net.run(inputs, outputs)
 
     def submit(self, inputs: Any, outputs: Optional[Sequence[str]] = None) -> "Future[Dict[str, np.ndarray]]":
-        """Net.run on a thread of the pool."""
+        """Net.run on a thread of the pool; returns a Future."""
         return self._executor.submit(self.run, inputs, outputs)
 
     def map(self, items: Iterable[Any], outputs: Optional[Sequence[str]] = None) -> Iterator[Dict[str, np.ndarray]]:
-        """Results in the order of the items, which are taken a few ahead."""
+        """Yields the results in the order of the items. Only a few items are taken ahead."""
         waiting: "queue.SimpleQueue[Future[Dict[str, np.ndarray]]]" = queue.SimpleQueue()
         for item in items:
             waiting.put(self.submit(item, outputs))
@@ -46,7 +47,7 @@ class Pool:
             yield waiting.get().result()
 
     def close(self) -> None:
-        """Waits for what was submitted; the pool takes no more."""
+        """Waits for what was submitted. The pool then takes nothing more."""
         self._executor.shutdown()
 
     def __enter__(self) -> "Pool":

@@ -185,7 +185,7 @@ quoll_paramdict_t handle(const ParamDict& pd) {
     return reinterpret_cast<quoll_paramdict_t>(const_cast<ParamDict*>(&pd));
 }
 
-// What a function of the program has made, which goes.
+// Takes over the Mat that a function of the program has made, and destroys the handle.
 int take_made(int status, quoll_mat_t made, Mat* mat) {
     if (made) *mat = *mat_of(made);
     quoll_mat_destroy(made);
@@ -230,8 +230,8 @@ struct ProgramLayer : Layer {
     }
 };
 
-// The functions of a struct that the program has not set. A built-in layer is called; of the
-// program's own layer they are what it would inherit.
+// The functions of a struct that the program has not set. For a built-in layer they call the layer;
+// for the program's own layer they do what it would inherit.
 template <bool kBuiltIn>
 struct Inherited {
     static int need(const quoll_layer_t layer, CLayer::Stage stage, const char* function) {
@@ -240,7 +240,7 @@ struct Inherited {
                          "load_param, load_model and create_pipeline have to come first, in this "
                          "order, and to succeed");
     }
-    // To the next stage, if f() succeeds.
+    // Moves to the next stage if f() succeeds.
     template <class F>
     static int advance(quoll_layer_t layer, CLayer::Stage to, const char* function, F f) {
         const CLayer::Stage from = (CLayer::Stage)(to - 1);
@@ -270,7 +270,7 @@ struct Inherited {
     static int create_pipeline(quoll_layer_t layer, const quoll_option_t opt) {
         if (!layer || !opt) return null_argument(__func__);
         Layer* const l = layer_of(layer);
-        // The first one has taken the weights.
+        // The first call has taken the weights.
         if (kBuiltIn && static_cast<CLayer*>(layer)->stage == CLayer::kReady)
             return bad_state(__func__, "the pipeline is there already");
         if (kBuiltIn && static_cast<CLayer*>(layer)->stage == CLayer::kHasParams) {
@@ -290,7 +290,7 @@ struct Inherited {
         return kBuiltIn ? l->destroy_pipeline(*option_of(opt))
                         : l->Layer::destroy_pipeline(*option_of(opt));
     }
-    // Programs written for ncnn run layers that pack nothing right behind load_param.
+    // Programs written for ncnn run layers that pack nothing right after load_param.
     static int prepare(const quoll_layer_t layer, const quoll_option_t opt, const char* function) {
         if (!kBuiltIn || static_cast<const CLayer*>(layer)->stage == CLayer::kReady) return kOk;
         QUOLL_RETURN_IF_ERROR(need(layer, CLayer::kHasParams, function));

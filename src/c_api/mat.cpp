@@ -30,7 +30,7 @@ extern "C" quoll_mat_t quoll_mat_create(void) {
 }
 
 #define QUOLL_C_ARGS(...) __VA_ARGS__
-// The creators of Mats with as many axes.
+// Defines the creators of Mats with a given number of axes.
 #define QUOLL_C_MATS(N, SIZES, ARGS)                                                              \
     extern "C" quoll_mat_t quoll_mat_create_##N(QUOLL_C_ARGS SIZES, quoll_allocator_t a) {        \
         return make(__func__,                                                                     \
@@ -131,7 +131,7 @@ extern "C" void* quoll_mat_get_channel_data(const quoll_mat_t mat, int c) {
     return c >= 0 && c < m.c ? m.channel(c).data : nullptr;
 }
 
-// Of a handle that may be replaced: the new Mat, or null.
+// For a handle that may be replaced: the new Mat, or null.
 template <class F>
 static void convert(const char* function, quoll_mat_t src, quoll_mat_t* dst, const F& f) {
     if (!src || !dst) {

@@ -12,7 +12,7 @@ struct CModel {
 };
 CModel* model_of(quoll_model_t model) { return reinterpret_cast<CModel*>(model); }
 
-// f on layer number `layer` of a model that may still change.
+// Calls f on layer number `layer` of a model that may still change.
 template <class F>
 int change_layer(const char* function, quoll_model_t model, int layer, const void* name,
                  const void* values, const F& f) {

@@ -43,7 +43,7 @@ struct CModelBin : quoll_modelbin, ModelBin {
 
 struct CLayer : quoll_layer {
     std::unique_ptr<Layer> layer;
-    // What has succeeded of a built-in layer, in this order: nothing else can be called before.
+    // Which steps of a built-in layer have succeeded; they have to be called in this order.
     enum Stage { kMade, kHasParams, kHasWeights, kReady } stage = kMade;
 };
 
@@ -84,7 +84,7 @@ inline Allocator* allocator_of(quoll_allocator_t allocator) {
     return static_cast<CAllocator*>(allocator);
 }
 inline Layer* layer_of(quoll_layer_t layer) { return static_cast<CLayer*>(layer)->layer.get(); }
-// Of no options at all: the defaults.
+// The C++ options; for null, the defaults.
 inline Option options_of(quoll_option_t opt) { return opt ? *option_of(opt) : Option(); }
 
 // A new Mat of the caller's; null, after a message, for an empty one.

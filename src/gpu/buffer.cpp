@@ -95,7 +95,7 @@ VkResult GpuBuffer::allocate(MemoryUse use, size_t bytes) {
     if (type < 0) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
     VkMemoryAllocateInfo memory = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
     memory.allocationSize = needed.size, memory.memoryTypeIndex = (uint32_t)type;
-    // What is more would push memory of others out, or our own, at each run.
+    // Memory beyond the budget would evict that of others, or our own, in each run.
     if (needed.size > device_.budget_of(type)) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
     result = bind(memory);
     if (result != VK_SUCCESS) return result;

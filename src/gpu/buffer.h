@@ -12,14 +12,14 @@ class GpuBuffer {
 public:
     // Null, after a message with the sizes, if there is no memory. Buffers of 0 bytes get some.
     static std::unique_ptr<GpuBuffer> create(const GpuDevice& device, MemoryUse use, size_t bytes);
-    // Memory of the host as it lies: address and size are multiples of features().host_alignment.
-    // Null after a message.
+    // Imports memory of the host in place: address and size are multiples of
+    // features().host_alignment. Null after a message.
     static std::unique_ptr<GpuBuffer> import(const GpuDevice& device, void* data, size_t bytes);
     ~GpuBuffer();
 
     VkBuffer handle() const { return buffer_; }
     size_t bytes() const { return bytes_; }
-    // Where the host sees it; null where it does not.
+    // The host's address of it; null if the host does not see it.
     unsigned char* mapped() const { return mapped_; }
 
 private:

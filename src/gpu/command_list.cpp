@@ -13,7 +13,7 @@ namespace {
 const VkPipelineStageFlags kStages =
     VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
 const VkAccessFlags kWrites = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-// Of the descriptor sets of applications' shaders.
+// For the descriptor sets of applications' shaders.
 const uint32_t kSetsOfPool = 32, kMostUserBindings = 16;
 const VkAccessFlags kReads = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
 
@@ -59,7 +59,7 @@ VkResult CommandList::open() {
     return VK_SUCCESS;
 }
 
-// What comes next sees what it has written, the host included.
+// What is submitted next, and the host, see what this list has written.
 VkResult CommandList::close() {
     if (!is_open_) return VK_SUCCESS;
     is_open_ = false;
@@ -71,7 +71,7 @@ VkResult CommandList::close() {
 
 namespace {
 
-// Where channels and items of a blob lie: bytes.
+// Where the channels and items of a blob are, in bytes.
 struct Places {
     VkBuffer buffer;
     size_t offset, channel_step, item_step;
@@ -81,7 +81,7 @@ Places places_of(const VkMat& m) {
     return {buffer_of(*m.data), m.buffer_offset(), m.cstep * m.elemsize, m.nstep * m.elemsize};
 }
 
-// Of blobs of the sizes of `m`: as few copies as gaps let it be.
+// Adds the copies between blobs with the sizes of `m`: as few as the gaps allow.
 void add(const Places& x, const Places& y, const VkMat& m, std::vector<CommandList::Copy>* copies) {
     const size_t channel = (size_t)m.w * m.h * m.d * m.elemsize, item = channel * m.c;
     const bool whole = m.c == 1 || (x.channel_step == channel && y.channel_step == channel);
@@ -211,7 +211,7 @@ int CommandList::dispatch(const PipelineKey& key,
 int CommandList::dispatch_linear(const PipelineKey& key,
                                  const std::vector<VkDescriptorBufferInfo>& buffers,
                                  const std::vector<uint32_t>& push, size_t count) {
-    // As many groups in x as any device has, the rest in y.
+    // As many groups in x as every device can have, the rest in y.
     const size_t group = 64, most = 65535, groups = (count + group - 1) / group;
     const size_t rows = (groups + most - 1) / most;
     return dispatch(key, buffers, push, (uint32_t)((groups + rows - 1) / rows), (uint32_t)rows);

@@ -1,5 +1,5 @@
-// What a VkCompute records: copies between buffers and programs that were recorded before, in the
-// order in which they came, for one submission.
+// What a VkCompute records: copies between buffers, and programs that were recorded before, in
+// their order, for one submission.
 #ifndef QUOLL_GPU_COMMAND_LIST_H
 #define QUOLL_GPU_COMMAND_LIST_H
 
@@ -15,8 +15,8 @@
 namespace quoll {
 
 inline VkBuffer buffer_of(const VkBufferMemory& memory) { return memory.buffer; }
-// A VkMat with what lies before it in its block: where shaders of the library add the offset
-// themselves, which need not be one that the device takes for a binding.
+// A VkMat together with what is before it in its block, for shaders of the library that add the
+// offset themselves: it need not be an offset that the device accepts for a binding.
 inline VkDescriptorBufferInfo block_of(const VkMat& m) {
     return {buffer_of(*m.data), m.data->offset, (m.offset + m.bytes() + 3) / 4 * 4};
 }
@@ -34,8 +34,8 @@ public:
         VkBuffer to;
         size_t to_offset, bytes;
     };
-    // Adds those of VkMats of the same sizes, either of which may have gaps between items or
-    // channels; or into a buffer, without gaps.
+    // Adds the copies between VkMats of the same sizes, either of which may have gaps between items
+    // or channels; or into a buffer, without gaps.
     static void add_copies(const VkMat& from, const VkMat& to, std::vector<Copy>* copies);
     static void add_copies(const VkMat& from, VkBuffer to, size_t to_offset,
                            std::vector<Copy>* copies);
@@ -44,30 +44,31 @@ public:
         add_copies(from, to, &all);
         return all;
     }
-    // Behind all that was recorded before; among themselves in any order.
+    // Records copies after all that was recorded before; among themselves they may run in any
+    // order.
     int copy(const std::vector<Copy>& copies);
-    // A shader of the application's, behind all that was recorded before.
+    // Records a shader of the application, after all that was recorded before.
     int dispatch(const Pipeline& pipeline, const std::vector<VkMat>& bindings,
                  const std::vector<vk_constant_type>& constants, const uint32_t groups[3]);
-    // A shader of the library, on buffers that outlive the list's run.
+    // Records a shader of the library, on buffers that outlive the list's run.
     int dispatch(const PipelineKey& key, const std::vector<VkDescriptorBufferInfo>& buffers,
                  const std::vector<uint32_t>& push, uint32_t groups_x, uint32_t groups_y);
     // The same with an invocation for each index below `count` (common/index.glsl).
     int dispatch_linear(const PipelineKey& key, const std::vector<VkDescriptorBufferInfo>& buffers,
                         const std::vector<uint32_t>& push, size_t count);
-    // Command buffers that nothing else submits until this list has run or was reset; of more than
-    // one, each is a submission of its own. most: as in GpuDevice::run.
+    // Records command buffers that nothing else submits until this list has run or was reset; if
+    // there are several, each is a submission of its own. most: as in GpuDevice::run.
     int run_recorded(const std::vector<VkCommandBuffer>& commands, int most);
-    // Kept until then; what is to be done on the host behind it.
+    // Kept until the list has run; and what the host has to do afterwards.
     void keep(std::shared_ptr<const void> what) { kept_.push_back(std::move(what)); }
     void then(std::function<int()> task) { tasks_.push_back(std::move(task)); }
-    // On the host while the device works.
+    // A task for the host while the device works.
     void meanwhile(std::function<int()> task) { meanwhile_.push_back(std::move(task)); }
 
-    // Of the application's shaders.
+    // The work groups of the application's shaders.
     uint64_t groups() const { return groups_; }
     bool empty() const { return order_.empty() && tasks_.empty(); }
-    // Nothing is recorded between the two. Work in slices has run when submit() returns.
+    // Nothing may be recorded between the two. Work in slices has run when submit() returns.
     int submit();
     int wait();
     bool is_submitted() const { return submitted_; }
@@ -95,7 +96,7 @@ private:
     GpuDevice::Commands own_;  // of which the first used_ are recorded
     size_t used_ = 0;
     bool is_open_ = false;  // the last of them
-    // By copies since its last barrier, behind which is nothing else.
+    // The buffers touched by copies since its last barrier, after which there is nothing else.
     std::vector<VkBuffer> touched_;
     std::vector<VkCommandBuffer> order_;
     bool submitted_ = false;

@@ -15,8 +15,8 @@ namespace quoll {
 
 namespace {
 
-// The system wakes a thread 25 to 45 us behind the end of a submission (NVIDIA's driver 580): for
-// so long one that waits for a discrete device asks instead.
+// The system wakes a thread 25 to 45 us after the end of a submission (NVIDIA's driver 580). So a
+// thread that waits for a discrete device polls for this long before it sleeps.
 const auto kAwake = std::chrono::milliseconds(2);
 
 const char* result_name(VkResult result) {

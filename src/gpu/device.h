@@ -36,9 +36,9 @@ public:
     const GpuInfo& info() const { return instance_->info(index_); }
     const VkPhysicalDeviceLimits& limits() const { return limits_; }
     const GpuFeatures& features() const { return features_; }
-    // Whether a dispatch may begin at another group than 0. NVIDIA's driver (580) begins at 0 all
-    // the same: on an H200 every shader gave wrong answers then, with any pipeline flags. There
-    // each part has code of its own.
+    // Whether a dispatch can begin at another group than 0. NVIDIA's driver (580) begins at 0 all
+    // the same: on an H200 every shader then gave wrong answers, with any pipeline flags. On such
+    // devices each part has code of its own.
     bool divides_dispatches() const {
         return info().driver_id() != (uint32_t)VK_DRIVER_ID_NVIDIA_PROPRIETARY;
     }
@@ -46,13 +46,13 @@ public:
     uint32_t queue_family() const { return family_; }
     PipelineStore& pipelines() const { return *pipelines_; }
     TuningTable& tuning() const { return *tuning_; }
-    // Offsets of values in a block: what bindings need, and whole vec4s.
+    // The alignment of values in a block: what bindings need, and whole vec4s.
     size_t alignment() const;
 
     // Bytes of the device's own memory that may still be allocated.
     uint64_t memory_budget() const;
-    // Those of the heap of a memory type: more than any number where the driver does not tell, or
-    // where the heap is not the device's.
+    // The same for the heap of a memory type: larger than any number if the driver does not tell,
+    // or if the heap is not the device's.
     uint64_t budget_of(int type) const;
     // The memory type for a use among those of `type_bits`; -1: none.
     int memory_type(MemoryUse use, uint32_t type_bits) const;
@@ -60,38 +60,38 @@ public:
     // Whether memory for a use is the device's own.
     bool is_local(MemoryUse use) const;
 
-    // Submits to one of the queues and waits; before that, until fewer than `most` submissions are
-    // on the device (0: any number). 0, or a negative code after a message.
+    // Submits to one of the queues and waits; before that, waits until fewer than `most`
+    // submissions are on the device (0: any number). Returns 0, or a negative code after a message.
     int run(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most = 0) const;
-    // Fences for it, not pending when they come back. A new one takes NVIDIA's driver (580) 0.3 ms,
-    // and as long again to go.
+    // Fences for run(), which are not pending when they are given back. NVIDIA's driver (580) takes
+    // 0.3 ms to make a fence, and as long to destroy it.
     VkResult take_fence(VkFence* fence) const;
     void give_back_fence(VkFence fence) const;
-    // A pool whose command buffers may be recorded anew one by one, with those that it has. None of
-    // them runs when it comes back.
+    // A pool whose command buffers can be recorded again one by one, with the buffers that it has.
+    // None of them may be running when it is given back.
     struct Commands {
         VkCommandPool pool = VK_NULL_HANDLE;
         std::vector<VkCommandBuffer> buffers;
     };
     VkResult take_commands(Commands* commands) const;
     void give_back_commands(const Commands& commands) const;
-    // The two halves of run(): what was submitted is to be waited for, once, by finish().
+    // The two halves of run(): what was submitted has to be waited for, once, by finish().
     struct Queue;
     int begin(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most,
               Queue** queue) const;
     int finish(VkFence fence, Queue* queue) const;
-    // The same for each by itself, one after the other, on one queue.
+    // The same for each command buffer by itself, one after the other, on one queue.
     int run_each(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most) const;
-    // A queue for an application alone until it gives it back: waits where all are taken.
+    // A queue for an application alone until it gives it back; waits if all are taken.
     VkQueue acquire_queue() const;
     void reclaim_queue(VkQueue queue) const;
-    // Submissions since the device was opened, and the most that were on it at a time since this
-    // was last asked.
+    // The number of submissions since the device was opened; and the most that were on it at a time
+    // since this was last asked.
     uint64_t submissions() const;
     int highest_in_flight() const;
-    // Set when a call has said VK_ERROR_DEVICE_LOST: nothing runs on it any more.
+    // Set when a call has returned VK_ERROR_DEVICE_LOST: nothing runs on the device any more.
     bool lost() const { return lost_; }
-    // gpu_error() that notices a lost device.
+    // gpu_error() that also notices a lost device.
     int error(const char* what, VkResult result) const;
 
 private:

@@ -55,7 +55,7 @@ uint64_t probe_host_alignment(const InstanceFunctions& vk, VkPhysicalDevice devi
     return host.minImportedHostPointerAlignment;
 }
 
-// What the device's units multiply.
+// What the device's matrix units multiply.
 typedef std::vector<VkCooperativeMatrixPropertiesKHR> Matrices;
 
 // Whether factors of a type have sums of f32, in a subgroup.
@@ -198,7 +198,7 @@ GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device)
     const Extensions extensions(vk, device);
     GpuFeatures features;
     features.storage16 = storage.storageBuffer16BitAccess;
-    // Before 1.2 arithmetic is an extension, which the library does not ask for.
+    // Before Vulkan 1.2 arithmetic is an extension, which the library does not ask for.
     features.float16 = half.shaderFloat16 && version >= VK_API_VERSION_1_2;
     features.int8 = half.shaderInt8 && version >= VK_API_VERSION_1_2;
     features.storage8 = bytes.storageBuffer8BitAccess && version >= VK_API_VERSION_1_2;

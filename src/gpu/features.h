@@ -28,25 +28,25 @@ struct GpuFeatures {
     MatrixUnits matrix;
     // Streaming multiprocessors or compute units; 0 where no extension tells.
     uint32_t processors = 0;
-    // Drivers that tell how much of a heap may still be allocated (VK_EXT_memory_budget).
+    // Whether the driver tells how much of a heap may still be allocated (VK_EXT_memory_budget).
     bool memory_budget = false;
-    // What addresses and sizes of the host's memory are multiples of that the device takes as it
-    // lies (VK_EXT_external_memory_host); 0: it takes none.
+    // The alignment of addresses and sizes of host memory that the device uses in place
+    // (VK_EXT_external_memory_host); 0: it takes none.
     uint64_t host_alignment = 0;
     // The extension by which queues have priorities among processes; null: there is none.
     const char* priorities = nullptr;
-    // For functions that applications call (VulkanDevice's members): extensions that have no
-    // features, and features of Vulkan 1.1 and 1.2.
+    // Features and extensions for functions that applications call (VulkanDevice's members):
+    // extensions without features, and features of Vulkan 1.1 and 1.2.
     std::vector<const char*> for_applications;
     bool ycbcr = false;
     bool addresses = false;  // of buffers
 };
-// A family for compute, one without graphics where there is one, whose work does not wait behind
-// that of the screen, and how many of its queues are used; false: there is none.
+// Chooses a queue family for compute, if possible one without graphics, whose work does not wait
+// behind that of the screen, and the number of queues to use; false: there is none.
 bool choose_queue_family(const InstanceFunctions& vk, VkPhysicalDevice device, uint32_t* family,
                          uint32_t* queues);
-// All that a question about a device has for answers; none where the loader does not know it
-// (null). To be asked of devices that have its extension.
+// All answers to a question about a device; none if the loader does not know the function (null).
+// Only to be asked of devices that have its extension.
 template <class Answer>
 std::vector<Answer> list_answers(VkResult(VKAPI_PTR* ask)(VkPhysicalDevice, uint32_t*, Answer*),
                                  VkPhysicalDevice device, VkStructureType type) {
@@ -59,14 +59,14 @@ std::vector<Answer> list_answers(VkResult(VKAPI_PTR* ask)(VkPhysicalDevice, uint
     all.resize(count);
     return all;
 }
-// What the matrix units multiply of a device that has VK_KHR_cooperative_matrix.
+// What the matrix units of a device with VK_KHR_cooperative_matrix multiply.
 std::vector<VkCooperativeMatrixPropertiesKHR> list_matrices(const InstanceFunctions& vk,
                                                             VkPhysicalDevice device);
 std::vector<VkExtensionProperties> list_extensions(const InstanceFunctions& vk,
                                                    VkPhysicalDevice device);
 GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device);
 
-// The structs and extensions with which vkCreateDevice is asked for features. Not to be copied.
+// The structs and extensions with which vkCreateDevice is asked for features. Must not be copied.
 class FeatureRequest {
 public:
     explicit FeatureRequest(const GpuFeatures& features);

@@ -90,7 +90,7 @@ struct DeviceFunctions {
 };
 #undef QUOLL_VK_MEMBER
 
-// Says what failed, with the name of the result; kOutOfMemory where that is the reason, else
+// Logs what failed, with the name of the result. Returns kOutOfMemory if that is the reason, else
 // kError.
 int gpu_error(const char* what, VkResult result);
 

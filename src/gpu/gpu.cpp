@@ -73,13 +73,13 @@ uint32_t GpuInfo::rough_score() const {
 
 namespace {
 
-// Never destroyed: at exit drivers may be gone before our statics.
+// Never destroyed: at exit, drivers may be gone before our statics.
 struct Global {
     std::mutex mutex;
     std::shared_ptr<GpuInstance> instance;
     std::vector<std::shared_ptr<GpuDevice>> devices;
     std::vector<GpuPriority> priorities;
-    // Of get_gpu_device, those of lost devices too, as somebody may still have them.
+    // The devices of get_gpu_device, lost ones too, since somebody may still have them.
     std::mutex opening;
     std::vector<std::unique_ptr<VulkanDevice>> opened;
 };

@@ -20,7 +20,7 @@ PFN_vkGetInstanceProcAddr open_loader(const char* path, void** library) {
     return (PFN_vkGetInstanceProcAddr)dlsym(*library, "vkGetInstanceProcAddr");
 }
 
-// The loader's own version; 1.0 loaders lack the question.
+// The loader's own version; loaders of 1.0 do not have this function.
 uint32_t loader_version(PFN_vkGetInstanceProcAddr get) {
     const auto ask = (PFN_vkEnumerateInstanceVersion)get(nullptr, "vkEnumerateInstanceVersion");
     uint32_t version = VK_API_VERSION_1_0;
@@ -28,7 +28,7 @@ uint32_t loader_version(PFN_vkGetInstanceProcAddr get) {
     return version;
 }
 
-// Those of the loader by which applications show what they compute.
+// The loader's extensions by which applications show what they compute.
 std::vector<const char*> surface_extensions() {
     std::vector<const char*> names;
     if (support_VK_KHR_surface) names.push_back("VK_KHR_surface");
@@ -80,7 +80,7 @@ bool GpuInstance::open(const char* driver_path) {
     const auto create = (PFN_vkCreateInstance)get(nullptr, "vkCreateInstance");
     VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
     application.pEngineName = "quoll";
-    // The newest version whose features are used where a device has them.
+    // The newest version whose features are used if a device has them.
     application.apiVersion = VK_API_VERSION_1_3;
     VkInstanceCreateInfo info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
     info.pApplicationInfo = &application;
@@ -267,7 +267,7 @@ struct Query {
 
 using Blocks = std::vector<std::unique_ptr<QueriedStruct>>;
 
-// Those that the device knows, chained.
+// The structures that the device knows, chained.
 template <size_t N>
 void chain_queries(const Query (&queries)[N], const GpuInfo& info, Blocks* blocks) {
     for (const Query& q : queries) {

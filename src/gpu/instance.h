@@ -12,7 +12,7 @@ namespace quoll {
 
 class GpuDevice;
 
-// A structure of features or properties, as long as any of them is.
+// A structure of features or properties, large enough for any of them.
 struct QueriedStruct {
     VkStructureType type;
     void* next;
@@ -36,7 +36,7 @@ struct GpuInfo::Private {
 
 class GpuInstance {
 public:
-    // Null, after a message, if `driver_path` cannot be used. Without a loader of Vulkan 1.1 an
+    // Null, after a message, if `driver_path` cannot be used. Without a loader of Vulkan 1.1: an
     // instance without devices.
     static std::shared_ptr<GpuInstance> create(const char* driver_path);
     ~GpuInstance();

@@ -76,7 +76,7 @@ VkResult PipelineStore::create(const PipelineKey& key, VkPipeline* pipeline) con
     info.stage.pSpecializationInfo = &special;
     info.layout = layouts_[key.bindings];
     if (key.has_first_group) info.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
-    // Shaders of matrix units share the work among whole subgroups.
+    // Shaders that use matrix units divide the work among whole subgroups.
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup = {
         VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
     subgroup.requiredSubgroupSize = device_.features().matrix.subgroup;

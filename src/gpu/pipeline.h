@@ -14,7 +14,7 @@
 namespace quoll {
 
 const int kMostBindings = 11;
-// What every device has at least; one range for all pipelines.
+// The push constants that every device has, in bytes; one range for all pipelines.
 const int kPushBytes = 128;
 
 struct PipelineKey {
@@ -40,10 +40,10 @@ public:
     ~PipelineStore();
     bool open();
 
-    // The pipelines of the keys; missing ones are made by up to `threads` threads. 0, or a negative
-    // code after a message.
+    // Gets the pipelines of the keys; missing ones are made by up to `threads` threads. Returns 0,
+    // or a negative code after a message.
     int get(const std::vector<PipelineKey>& keys, int threads, std::vector<VkPipeline>* pipelines);
-    // The driver's data on all pipelines, and such data of another time added.
+    // Saves the driver's data on all pipelines; and adds data that was saved before.
     int save(std::vector<unsigned char>* data);
     int merge(const unsigned char* data, size_t bytes);
     size_t count();

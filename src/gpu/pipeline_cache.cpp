@@ -17,8 +17,8 @@ namespace quoll {
 
 namespace {
 
-// Before the driver's data. All of it has to be what it would be here and now: drivers look at the
-// header of their own data, but not all of them at the rest.
+// Comes before the driver's data. All fields have to be the same as here and now: drivers check the
+// header of their own data, but not all of them check the rest.
 struct Header {
     char magic[8];
     char version[16];  // of the library
@@ -74,7 +74,7 @@ Header header_of(const GpuDevice& device, const unsigned char* data, size_t byte
     return h;
 }
 
-// Why the cache is of no use, null if it is.
+// Why the cache cannot be used, null if it can.
 const char* mismatch(const Header& h, const Header& here, size_t bytes) {
     if (memcmp(h.magic, kMagic, sizeof(kMagic)) != 0) return "it is no pipeline cache";
     if (memcmp(h.version, here.version, sizeof(h.version)) != 0 || h.shaders != here.shaders)
@@ -131,7 +131,8 @@ int fail_file(const char* what, const char* path) {
     return kError;
 }
 
-// Another process may write to the same path: a name of its own, which is renamed in the end.
+// Another process may write to the same path: so the file gets a name of its own, and is renamed in
+// the end.
 int write_file(const std::string& path, const std::vector<unsigned char>& data) {
     const std::string part = path + "." + std::to_string((unsigned long long)getpid()) + "-" +
                              std::to_string((unsigned long long)(uintptr_t)&data) + ".part";

@@ -1,4 +1,4 @@
-// What a region executes on a device, before and after places in memory are known.
+// What a region executes on a device, before and after its blocks have places in memory.
 #ifndef QUOLL_GPU_PROGRAM_H
 #define QUOLL_GPU_PROGRAM_H
 
@@ -11,7 +11,7 @@
 namespace quoll {
 
 const size_t kFaultBytes = 16;
-// Parts of a dispatch with a pipeline each.
+// The most parts of a dispatch that have a pipeline each.
 const uint32_t kMostMovedParts = 16;
 
 // A range of a buffer that a dispatch sees as one storage buffer.
@@ -23,12 +23,12 @@ struct Binding {
     VkBuffer buffer = VK_NULL_HANDLE;  // kFixed: weights, constants
     size_t offset = 0, bytes = 0;
     bool written = false;
-    // Channels of a block of channels-last pixels that are touched: [first, last) of each pixel of
-    // `pitch` channels. pitch 0: everything may be.
+    // The channels of a block of channels-last pixels that are touched: [first, last) of each pixel
+    // of `pitch` channels. pitch 0: everything may be.
     int pitch = 0, lane_first = 0, lane_last = 0;
 };
 
-// One form of several that a dispatch may have, as a TuningTable has it.
+// One of several forms that a dispatch may have, as in a TuningTable.
 struct Choice {
     std::vector<uint32_t> key, form;
 };
@@ -43,7 +43,8 @@ struct Dispatch {
     int choice = -1;                // of Program::choices
     // The word of `push` that is 1 where the host narrows what it uploads to f16; -1: none.
     int narrowed = -1;
-    // Where it depends on the size of the run (Program::add_size): `push` and `groups` for each.
+    // If the dispatch depends on the size of the run (Program::add_size): `push` and `groups` for
+    // each size.
     std::vector<uint32_t> by_size;
     const uint32_t* push_of(size_t size) const {
         return by_size.empty() ? push.data() : by_size.data() + size * (push.size() + 3);
@@ -57,30 +58,30 @@ struct Dispatch {
     VkPipeline pipeline = VK_NULL_HANDLE;
 };
 
-// For tests: all devices are taken for such that begin dispatches at group 0, in this thread, which
-// have `most` parts at most; 0: as they are.
+// For tests: in this thread all devices are taken for such that begin dispatches at group 0, and
+// dispatches have at most `most` parts; 0: devices are taken as they are.
 void force_moved_parts(uint32_t most);
 
 class Program {
 public:
     // A block of the arena, alive from the first level that touches it to the last one.
     int add_block(size_t bytes);
-    // A block that is no part of the arena, but a buffer that each run brings (Replay::give).
+    // A block outside the arena: a buffer that each run brings (Replay::give).
     int add_given(size_t bytes);
     size_t block_bytes(int block) const { return blocks_[block].bytes; }
-    // Places in the staging buffers; multiples of the device's alignment.
+    // Reserves a place in a staging buffer; aligned to a multiple of the device's alignment.
     size_t add_upload(size_t bytes, size_t alignment);
     size_t add_download(size_t bytes, size_t alignment);
-    // Counters that are 0 when a replay is made, and that dispatches leave at 0.
+    // Reserves counters that are 0 when a replay is made, and that dispatches leave at 0.
     size_t add_counters(size_t bytes, size_t alignment);
-    // Words that a dispatch of a step may set: whether an index was wrong, which, of how many. 0
-    // before and after each run.
+    // Reserves words that a dispatch of a step may set: whether an index was wrong, which one, of
+    // how many. They are 0 before and after each run.
     size_t add_faults(int step, size_t alignment);
     void add(const Dispatch& dispatch) { dispatches.push_back(dispatch); }
-    // The same code on the same blocks may serve for several sizes of a run: what has been recorded
-    // for the largest, dispatches [first, end), is recorded once more for another between the two
-    // functions. Blocks from first_block on come again, and counters from first_counter on. False:
-    // more than pushed words and groups has changed.
+    // The same code on the same blocks may serve several sizes of a run. Dispatches [first, end)
+    // have been recorded for the largest size; between these two functions they are recorded again
+    // for another size. Blocks from first_block on are then reused, and counters from first_counter
+    // on. False: more than pushed words and groups has changed.
     void begin_again(int first_block, size_t first_counter) {
         next_block_ = first_block;
         std::swap(counter_bytes, first_counter);
@@ -92,9 +93,10 @@ public:
     // pipelines.
     int finish(const GpuDevice& device, int threads);
 
-    // After finish(): into submissions of at most `most` seconds, given those of each dispatch. One
-    // that takes longer is divided itself, one group at least; where the driver ignores at which
-    // group a dispatch begins, into kMostMovedParts at most, whose code says so.
+    // To be called after finish(): divides the program into submissions of at most `most` seconds,
+    // given the seconds of each dispatch. A dispatch that takes longer is divided itself, into
+    // parts of at least one group; if the driver ignores at which group a dispatch begins, into at
+    // most kMostMovedParts, whose code adds it.
     int divide(const GpuDevice& device, const std::vector<double>& seconds, double most);
 
     std::vector<Dispatch> dispatches;

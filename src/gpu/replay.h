@@ -14,9 +14,8 @@ namespace quoll {
 // For one thread at a time. The device and the fixed buffers of the program must outlive it.
 class Replay {
 public:
-    // Null after a message. timed: with a timestamp behind each dispatch. staging: kDevice for
-    // buffers that others copy to and from, with barriers of their own, as blobs of their own
-    // types.
+    // Null after a message. timed: with a timestamp after each dispatch. staging: kDevice if others
+    // copy to and from the buffers, with barriers of their own, in the types of blobs.
     static std::unique_ptr<Replay> create(const GpuDevice& device, const Program& program,
                                           bool timed, MemoryUse staging = MemoryUse::kUpload);
     ~Replay();
@@ -28,7 +27,7 @@ public:
     unsigned char* faults() const { return faults_ ? faults_->mapped() : nullptr; }
     VkBuffer upload_buffer() const { return upload_->handle(); }
     VkBuffer download_buffer() const { return download_->handle(); }
-    // A buffer that a run brings (Program::given): `id` tells it from others of the same handle.
+    // A buffer that a run brings (Program::given); `id` tells it from others with the same handle.
     struct Given {
         VkBuffer buffer;
         size_t offset;
@@ -37,21 +36,23 @@ public:
             return id == other.id && offset == other.offset;
         }
     };
-    // Those of the runs from now on, before set_size(); it does not run now.
+    // Sets the buffers of the runs from now on; to be called before set_size(), while it does not
+    // run.
     void give(const Program& program, const std::vector<Given>& given);
     bool has(const std::vector<Given>& given) const { return given_ == given; }
     // One for each submission.
     const std::vector<VkCommandBuffer>& commands() const { return commands_; }
-    // Records it anew for another size of the run (Dispatch::by_size); it does not run now. 0, or a
-    // negative code after a message.
+    // Records it again for another size of the run (Dispatch::by_size), while it does not run.
+    // Returns 0, or a negative code after a message.
     int set_size(const Program& program, size_t size);
-    // Records for another size besides, which set_size() then finds done; it may run now.
+    // Records for another size in addition, so that set_size() finds that done; it may be running
+    // meanwhile.
     int prepare_size(const Program& program, size_t size);
-    // From what upload() holds to what download() does; most: as in GpuDevice::run. 0, or a
-    // negative code after a message.
+    // Runs it: from what upload() holds to what download() will hold. most: as in GpuDevice::run.
+    // Returns 0, or a negative code after a message.
     int run(int most = 0) const;
-    // Seconds of each dispatch in the last run, when timed. What runs at the same time is counted
-    // for the one that ends later.
+    // The seconds of each dispatch in the last run, if timed. Of dispatches that run at the same
+    // time, the time counts for the one that ends later.
     int times(std::vector<double>* seconds) const;
 
 private:
@@ -81,7 +82,7 @@ private:
     VkQueryPool queries_ = VK_NULL_HANDLE;
     uint32_t query_count_ = 0;
     size_t size_ = 0;  // -1: nothing is recorded
-    // What prepare_size() has recorded.
+    // The command buffers that prepare_size() has recorded.
     std::vector<VkCommandBuffer> prepared_;
     size_t prepared_size_ = (size_t)-1;
     bool narrowed_;  // the host narrows what it uploads

@@ -1,4 +1,5 @@
-// What SPIR-V modules of applications say, the size of their groups, and where dispatches begin.
+// Reads and changes SPIR-V modules: the interface of applications' shaders, the size of groups, the
+// group at which dispatches begin.
 #ifndef QUOLL_GPU_SPIRV_H
 #define QUOLL_GPU_SPIRV_H
 
@@ -10,12 +11,12 @@
 
 namespace quoll {
 
-// Constants by which a shader may take the sizes of its group.
+// The specialisation constants by which a shader can take the sizes of its group.
 const uint32_t kFirstSizeId = 233;
 
-// Whether the words may be gone through.
+// Whether the words are SPIR-V that can be read.
 bool is_spirv(const uint32_t* words, size_t count);
-// The module with groups of sizes x, y, z whatever it says.
+// The module with groups of x * y * z invocations, whatever it says itself.
 std::vector<uint32_t> with_local_size(const uint32_t* words, size_t count,
                                       const uint32_t local_size[3]);
 

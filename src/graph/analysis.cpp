@@ -94,8 +94,9 @@ std::vector<Shape> shapes_of(const std::vector<std::string>& blobs, const BlobSi
     return shapes;
 }
 
-// Output sizes of one layer; none if an input's is not known. Of an operator whose inputs may be
-// absent, those behind the first that callers give (`given`) and have no size are taken to be.
+// The output sizes of one layer; none if the size of an input is not known. If the operator's
+// inputs may be absent, inputs behind the first that callers could give (`given`) and that have no
+// size are taken to be absent.
 int infer_layer(const ModelLayer& layer, const std::set<std::string>& given, const BlobSizes& sizes,
                 std::vector<Shape>* tops) {
     tops->clear();
@@ -173,7 +174,7 @@ private:
     std::vector<WeightFacts>* list_;
 };
 
-// The blobs of a run in light mode: which are alive, and which share memory.
+// Simulates the blobs of a run in light mode: which are alive, and which share memory.
 class MemoryRun {
 public:
     MemoryRun(const Model& model, const BlobSizes& sizes) : model_(model), sizes_(sizes) {

@@ -7,8 +7,8 @@ namespace quoll {
 
 namespace {
 
-// Of `reader`, a layer before `index`: how many blobs it joins that are the first ones of `whole`;
-// 0 where it joins others, too.
+// If `reader`, a layer before `index`, is a Concat: how many blobs it joins that are the first ones
+// of `whole`; 0 if it joins others, too.
 size_t joined_before(const LayerGraph& graph, int reader, int index, const Concat& whole) {
     const Concat* part = reader < index ? graph.as<Concat>(reader) : nullptr;
     if (!part || part->axis != whole.axis || part->tops.size() != 1) return 0;

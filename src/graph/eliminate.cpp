@@ -23,7 +23,7 @@ namespace quoll {
 
 namespace {
 
-// The layer puts all values into one axis, in their order.
+// Whether the layer puts all values into one axis, in their order.
 bool flattens(const LayerGraph& graph, int index) {
     if (graph.is<Flatten>(index)) return true;
     const auto* s = graph.as<Reshape>(index);
@@ -34,8 +34,8 @@ bool flattens(const LayerGraph& graph, int index) {
            s->output_batch_axis == Reshape::kNoBatchAxis;
 }
 
-// The blob has one axis whatever the sizes: global pooling gives one value a channel, an inner
-// product of what is no matrix its outputs.
+// Whether the blob has one axis whatever the sizes: global pooling gives one value per channel, an
+// inner product of what is not a matrix gives its outputs.
 bool is_flat(const LayerGraph& graph, int blob) {
     const int producer = graph.producer(blob);
     if (producer < 0) return false;
@@ -46,7 +46,7 @@ bool is_flat(const LayerGraph& graph, int blob) {
     return flattens(graph, producer);
 }
 
-// The blob has three axes of floats whatever the sizes.
+// Whether the blob has three axes of floats whatever the sizes.
 bool is_image(const LayerGraph& graph, int blob) {
     const int producer = graph.producer(blob);
     if (producer < 0) return false;
@@ -68,7 +68,7 @@ bool is_identity(const LayerGraph& graph, int index) {
                s->pad_right == 0 && s->pad_top == 0 && s->pad_bottom == 0 &&
                is_image(graph, layer.bottoms[0]);
     if (const auto* s = graph.as<BinaryOp>(index)) return s->is_neutral();
-    // Of one input; whether it has another axis shows when it runs.
+    // With one input; whether it has another axis shows only when it runs.
     if (const auto* s = graph.as<Concat>(index)) return s->axis == 0 || s->axis == -1;
     if (const auto* s = graph.as<Permute>(index)) return s->order_type == 0;
     if (const auto* s = graph.as<Padding>(index))
@@ -108,7 +108,7 @@ int eliminate_batch_axes(LayerGraph& graph, int index, const LayerMaker& make) {
 
 int eliminate_flatten(LayerGraph& graph, int index, const LayerMaker&) {
     if (!flattens(graph, index)) return 0;
-    // An inner product takes what is no matrix as it lies.
+    // An inner product takes an input that is not a matrix in any shape.
     const int next = graph.only_reader(index);
     if (!graph.is<InnerProduct>(next)) return 0;
     const int before = graph.producer(graph.layer(index)->bottoms[0]);
@@ -125,7 +125,7 @@ int fold_padding(LayerGraph& graph, int index, const LayerMaker&) {
         if (width < 0) return 0;
     const int next = graph.only_reader(index);
     if (pad->front != 0 || pad->behind != 0 || pad->bottoms.size() != 1 || next < 0) return 0;
-    // Weights and what is added are not padded.
+    // Inputs that are weights, or that are added, are not padded.
     if (graph.layer(next)->bottoms[0] != pad->tops[0]) return 0;
     ConvolutionFields* conv = padded_convolution(graph, next);
     // A 1x1 convolution may get a 1-D input, which Padding widens along another axis.
@@ -143,7 +143,7 @@ int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker&) {
     auto* op = graph.as<BinaryOp>(index);
     if (!op || op->with_scalar || op->bottoms.size() != 2) return 0;
     const auto* constant = graph.as<MemoryData>(graph.producer(op->bottoms[1]));
-    // More axes than the other operand has would show in the result.
+    // If the constant had more axes than the other operand, the result would have them.
     if (!constant || !constant->bottoms.empty() || constant->type != 0 ||  // bits of integers
         constant->data.dims != 1 || constant->data.w != 1 || constant->data.dtype != DType::f32 ||
         constant->data.elempack != 1 || graph.is<MemoryData>(graph.producer(op->bottoms[0])) ||
@@ -157,7 +157,7 @@ int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker&) {
     return 1;
 }
 
-// Each of the passes at each layer, until nothing changes.
+// Runs each of the passes at each layer, until nothing changes.
 static int run_until_settled(LayerGraph& graph, const std::vector<Pass>& passes,
                              const LayerMaker& make) {
     for (bool changed = true; changed;) {
@@ -177,13 +177,15 @@ static int run_until_settled(LayerGraph& graph, const std::vector<Pass>& passes,
     return kOk;
 }
 
-// Null, and then not in the library, if that has none of the operators that the pass looks for.
+// The pass, or null if the library has none of the operators that it looks for; the pass is then
+// not linked.
 template <class... Operators>
 static constexpr Pass of(Pass pass) {
     return (kIsBuilt<Operators> || ...) ? pass : nullptr;
 }
 
-// While layers are as they were loaded: they are made once more from their parameters.
+// Passes that run while layers are as they were loaded, since they make them again from their
+// parameters.
 static constexpr Pass kOfConstants[] = {
     eliminate_identity,
     of<MemoryData>(fold_constant),
@@ -210,7 +212,7 @@ static constexpr Pass kNotOfFiles[] = {
     of<Concat>(fold_joined_affine),
     of<Concat>(fuse_joined_activation),
 };
-// What rounds its output takes no activation and no sum any more.
+// Passes that run last: a layer that rounds its output takes no activation and no sum any more.
 static constexpr Pass kLast[] = {
     kHasInt8 ? keep_int8 : nullptr,
     kHasInt8 ? of<AffineBinary>(fuse_int8_relu) : nullptr,
@@ -231,7 +233,7 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
     QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
     if (!for_file)
         QUOLL_RETURN_IF_ERROR(run_until_settled(graph, {std::begin(kLast), std::end(kLast)}, make));
-    // Constants whose readers took them over.
+    // Removes constants whose readers have taken them over.
     for (size_t i = 0; i < graph.size(); i++) {
         if (!graph.is<MemoryData>((int)i) || graph.layer((int)i)->tops.size() != 1) continue;
         const int blob = graph.layer((int)i)->tops[0];

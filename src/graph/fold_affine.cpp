@@ -18,7 +18,8 @@ namespace quoll {
 
 namespace {
 
-// y = scale x + offset, one of each an output, or one of each for all (size 1).
+// y = scale x + offset, with a scale and an offset for each output, or one of each for all (size
+// 1).
 struct Affine {
     std::vector<float> scale, offset;
     float scale_of(int q) const { return scale[scale.size() == 1 ? 0 : q]; }
@@ -31,7 +32,7 @@ std::vector<float> values_of(const Mat& m) {
     return std::vector<float>(p, p + m.w);
 }
 
-// `x op b` for every b as one affine function. False if it is none.
+// `x op b`, for every b, as an affine function. False if it is not one.
 bool affine_of_op(int op_type, const std::vector<float>& b, Affine* f) {
     f->scale.assign(1, 1.f);
     f->offset.assign(1, 0.f);
@@ -61,7 +62,7 @@ bool affine_of_op(int op_type, const std::vector<float>& b, Affine* f) {
     return false;
 }
 
-// The op type with its operands exchanged, -1 if there is none among those above.
+// The op type with exchanged operands, -1 if there is none among those above.
 int exchanged(int op_type) {
     switch (op_type) {
         case BinaryOp::ADD:
@@ -76,13 +77,13 @@ int exchanged(int op_type) {
     }
 }
 
-// A blob with `channels` on the outermost of 1 + axes axes; axes -1: of unknown number.
+// A blob with `channels` on the outermost of 1 + axes axes; axes -1: their number is unknown.
 struct Channels {
     int count, axes;
 };
 
-// A constant blob with one value a channel, whatever the other sizes: [channels], which stands on
-// the outermost axis if it has that size, or as many axes with 1 on the others.
+// A constant blob with one value per channel, whatever the other sizes: either [channels], which
+// broadcasts along the outermost axis if that has this size, or as many axes with 1 on the others.
 bool channel_constant(const LayerGraph& graph, int blob, Channels channels,
                       std::vector<float>* values) {
     const auto* constant = graph.as<MemoryData>(graph.producer(blob));
@@ -110,7 +111,8 @@ bool affine_of_binary(const LayerGraph& graph, const BinaryOp& op, int from, Cha
     return affine_of_op(second ? op.op_type : exchanged(op.op_type), values, f);
 }
 
-// What layer `index` does to `from`, a blob with `channels` on its outermost axis.
+// The affine function that layer `index` applies to `from`, a blob with `channels` on its outermost
+// axis.
 bool affine_of_layer(const LayerGraph& graph, int index, int from, Channels channels, Affine* f) {
     if (const auto* s = graph.as<BatchNorm>(index)) {
         if (s->channels != channels.count) return false;
@@ -152,7 +154,7 @@ void stop_following_constants(LayerGraph& graph, int index, int from) {
         if (blob != from) graph.stop_following(blob);
 }
 
-// The weights may lie in the user's memory, or be another layer's, too: then they are copied.
+// The weights may be in the user's memory, or be shared with another layer: then they are copied.
 int apply_to_weights(const FusionTarget& w, const Affine& f) {
     if (w.axes == 0 && WeightByInputs::is(*w.weight))
         *w.weight = WeightByInputs(*w.weight).turned();
@@ -197,7 +199,7 @@ Affine part_of(const Affine& f, int first, int count) {
     return {part(f.scale), part(f.offset)};
 }
 
-// A Reshape to rows of `count` values.
+// Whether the layer is a Reshape to rows of `count` values.
 bool keeps_rows(const LayerGraph& graph, int index, int count) {
     const auto* s = graph.as<Reshape>(index);
     const int none = -233;

@@ -1,5 +1,5 @@
-// What is computed from constants alone is computed when the net is loaded: a file then holds what
-// a large table follows from, and not the table.
+// Computes at load what follows from constants alone: a file then holds what a large table is
+// computed from, and not the table.
 #include <limits.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ public:
     }
 };
 
-// Gives no block that is larger than a constant may be: sizes may follow from values.
+// Refuses blocks larger than a constant may be: sizes may follow from values.
 class LimitedAllocator : public Allocator {
 public:
     explicit LimitedAllocator(size_t most) : most_(most) {}
@@ -39,22 +39,22 @@ private:
 
 size_t bytes_of(const Mat& value) { return value.total() * value.elemsize; }
 
-// Planar, and of numbers that are no 16-bit form of others.
+// Whether it is planar, and not a 16-bit form of f32 values.
 bool is_plain(const Mat& value) {
     return !value.empty() && value.elempack == 1 && value.n == 1 && value.dtype != DType::f16 &&
            value.dtype != DType::bf16;
 }
 
-// The value of a blob that does not depend on the inputs; null if it is none, or if the application
-// wants to deal with it.
+// The value of a blob that does not depend on the inputs; null if it does, or if the application
+// wants to give or read it.
 const Mat* constant_of(const LayerGraph& graph, int blob) {
     const auto* constant = graph.as<MemoryData>(graph.producer(blob));
     if (!constant || !constant->bottoms.empty() || graph.kept(blob)) return nullptr;
     return is_plain(constant->value()) ? &constant->value() : nullptr;
 }
 
-// Layers that do the same whenever they run, on numbers that they are given, and that nobody asks
-// for anything else, as an Output for its axes.
+// Whether the layer does the same whenever it runs, on numbers that it is given, and nobody asks it
+// for anything else (as an Output is asked for its axes).
 bool is_function(Layer& layer) {
     if (layer.typeindex < 0 || layer.tops.size() != 1 || as<LoopStart>(&layer) ||
         as<LoopEnd>(&layer) || as<Output>(&layer))
@@ -64,7 +64,7 @@ bool is_function(Layer& layer) {
     return !weights.found;
 }
 
-// A layer alone, of the form that would run, on one thread and planar blobs.
+// A single layer, in the form that would run, on one thread and planar blobs.
 class Computation {
 public:
     Computation(const Layer& layer, const ParamDict& params, const LayerMaker& make,
@@ -79,8 +79,8 @@ public:
         loaded_ = op_->load_param(params) == kOk;
     }
 
-    // False, with the work that was done, where it is refused, is too much, or fails: the run says
-    // why.
+    // False, with the work that was done, if the layer refuses its inputs, is too expensive, or
+    // fails: a run will then say why.
     bool run(const std::vector<Mat>& inputs, Mat* value, int64_t* work) {
         *work = 0;
         const std::vector<Shape> in = shapes_of(inputs);
@@ -115,7 +115,7 @@ private:
     bool loaded_ = false;
 };
 
-// What the constant was, if nothing else reads it, is no more; what was computed for it, neither.
+// Removes a constant that nothing else reads any more, and what was computed for it.
 void let_go(LayerGraph& graph, int blob) {
     const int index = graph.producer(blob);
     if (index < 0 || !graph.readers(blob).empty()) return;
@@ -125,7 +125,7 @@ void let_go(LayerGraph& graph, int blob) {
     graph.remove(index);
 }
 
-// All inputs from `first` on; false if one is no constant.
+// Collects all inputs from `first` on; false if one is not a constant.
 bool constants_of(const LayerGraph& graph, const Layer& layer, size_t first,
                   std::vector<Mat>* values) {
     for (size_t i = first; i < layer.bottoms.size(); i++) {
@@ -136,13 +136,13 @@ bool constants_of(const LayerGraph& graph, const Layer& layer, size_t first,
     return !values->empty();
 }
 
-// The graph no longer follows what the application might put into them.
+// Marks blobs as changed: the graph would not follow if the application changed these constants.
 void take(LayerGraph& graph, const std::vector<int>& blobs) {
     for (int blob : blobs) graph.change(blob);
     for (int blob : blobs) let_go(graph, blob);
 }
 
-// Of a kernel of three axes the numbers of channels share one.
+// A kernel of three axes has both numbers of channels on one axis.
 bool fits_as_weight(const ConvFields& s, bool transposed, const std::vector<Mat>& values) {
     const Shape weight = values[0].logical_shape();
     if (s.axes == 3 || weight.dims != s.axes + 2 || weight.total() > INT_MAX ||

@@ -17,7 +17,7 @@ Activation activation_of(const LayerGraph& graph, int index) {
     return layer.typeindex >= 0 ? layer.as_activation() : Activation();
 }
 
-// The T that makes `blob` and is read by `reader` alone; null if there is none.
+// The layer of type T that makes `blob`, if only `reader` reads it; else null.
 template <class T>
 const T* gate_of(const LayerGraph& graph, int blob, int reader) {
     const T* gate = graph.as<T>(graph.producer(blob));
@@ -68,7 +68,7 @@ int fuse_joined_activation(LayerGraph& graph, int index, const LayerMaker&) {
 
 int merge_gate(LayerGraph& graph, int index, const LayerMaker& make) {
     if (const auto* s = graph.as<PReLU>(index)) {
-        // A slope of 0 makes NaN of minus infinity, a ReLU does not.
+        // A slope of 0 turns minus infinity into NaN, which a ReLU does not.
         if (s->num_slope != 1 || s->slope_data[0] == 0.f) return 0;
         std::unique_ptr<Layer> with(make("ReLU"));
         ReLU* relu = as<ReLU>(with.get());

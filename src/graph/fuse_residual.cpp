@@ -7,7 +7,7 @@ namespace quoll {
 
 namespace {
 
-// The layer is the plain sum of two blobs.
+// Whether the layer is the plain sum of two blobs.
 bool adds_two(const LayerGraph& graph, int index) {
     const auto* op = graph.as<BinaryOp>(index);
     const auto* sum = graph.as<Eltwise>(index);
@@ -30,7 +30,7 @@ int fuse_residual(LayerGraph& graph, int index, const LayerMaker&) {
         return 0;
     const std::vector<int>& in = graph.layer(next)->bottoms;
     const int added = graph.producer(in[in[0] == conv.tops[0] ? 1 : 0]);
-    // Of two convolutions the later one takes the sum; constants belong into the bias.
+    // If both are convolutions, the later one takes the sum; constants belong into the bias.
     if (added > index || graph.is<MemoryData>(added)) return 0;
     const std::string what = graph.layer(next)->type + " into " + conv.type;
     conv.adds_alike = graph.is<Eltwise>(next);

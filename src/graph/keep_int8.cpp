@@ -12,7 +12,8 @@ namespace quoll {
 
 namespace {
 
-// The scale with which a layer rounds its input `blob` to int8; 0: it does not, or not alone.
+// The scale with which a layer rounds its input `blob` to int8; 0 if it does not, or if the blob
+// has other uses there.
 float input_scale(const LayerGraph& graph, int index, int blob) {
     const std::vector<int>& in = graph.layer(index)->bottoms;
     if (in[0] != blob || std::count(in.begin(), in.end(), blob) != 1) return 0.f;
@@ -24,15 +25,15 @@ float input_scale(const LayerGraph& graph, int index, int blob) {
     return rounds ? conv->bottom_blob_int8_scales[0] : 0.f;
 }
 
-// The layer's output could be rounded by it.
+// Whether the layer could round its output itself.
 bool gives_int8(const LayerGraph& graph, int index, bool affine) {
     const ConvolutionFields* conv = convolution_fields(graph, index);
     return conv && conv->int8_scale_term != 0 && conv->int8_affine == affine &&
            !conv->int8_output() && !conv->dynamic_weight && graph.layer(index)->tops.size() == 1;
 }
 
-// All outputs of the layer are values of its inputs, or, without zero points, 0: they may be
-// rounded before it as well as behind it.
+// Whether all outputs of the layer are values of its inputs (or, without zero points, 0): then
+// rounding may come before or behind it.
 bool takes_rounded(const LayerGraph& graph, int index, bool affine) {
     const Layer* layer = graph.layer(index);
     if (!layer || (layer->bottoms.size() != 1 && !graph.is<Concat>(index))) return false;
@@ -41,10 +42,10 @@ bool takes_rounded(const LayerGraph& graph, int index, bool affine) {
     return has_trait(*layer, kMovesValues) || has_trait(*layer, kChoosesValues);
 }
 
-// The blobs that must be s8 if one is: with what makes and reads them.
+// The blobs that must be s8 together, with the layers that make and read them.
 class Region {
 public:
-    // affine: rounded by AffineQuantize, else by the layers that read it.
+    // affine: they are rounded by AffineQuantize, else by the layers that read them.
     Region(const LayerGraph& graph, bool affine) : graph_(graph), affine_(affine) {}
     // False if the blobs around `blob` must stay f32.
     bool grow(int blob) {
@@ -53,7 +54,7 @@ public:
             if (!take(blobs_[i])) return false;
         return scale_ != 0.f;
     }
-    // Of the layers that round what they read.
+    // The scale of the layers that round what they read.
     float scale() const { return scale_; }
     int zero_point() const { return zero_point_; }
     const std::vector<int>& makers() const { return makers_; }
@@ -81,7 +82,7 @@ private:
         }
         return true;
     }
-    // With the scale and zero point of all others.
+    // Whether the reader rounds it, with the same scale and zero point as all others.
     bool rounded_by(int reader, int blob) {
         float scale = 0.f;
         int zero_point = 0;
@@ -112,7 +113,7 @@ private:
     int zero_point_ = 0;
 };
 
-// The convolution's output becomes int8.
+// Makes the convolution's output int8.
 int round_output(ConvolutionFields* conv, float scale) {
     Mat scales(1);
     if (scales.empty()) return kOutOfMemory;
@@ -124,7 +125,7 @@ int round_output(ConvolutionFields* conv, float scale) {
 
 const char kReport[] = "int8 kept between layers";
 
-// AffineQuantize into the convolution that makes what it alone reads.
+// Fuses AffineQuantize into the convolution whose output it alone reads.
 int keep_affine(LayerGraph& graph, int index, ConvolutionFields* conv) {
     const int next = graph.only_reader(index);
     const auto* rounds = graph.as<AffineQuantize>(next);

@@ -83,7 +83,7 @@ bool LayerGraph::bypass(int index, const char* what, Output output) {
                                       [this](int blob) { return kept(blob); });
     if (any_kept && output == Output::gone) return false;
     if (any_kept) {
-        // The kept name can move to the producer of the input, if that blob serves this layer only.
+        // The kept name can move to the producer of the input if only this layer uses that blob.
         const bool renames = layer->tops.size() == 1 && !kept(in) && readers_[in].size() == 1 &&
                              !is<Input>(from) && layers_[from]->tops.size() == 1;
         if (!renames) return false;

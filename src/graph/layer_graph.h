@@ -1,6 +1,6 @@
-// The graph that passes work on: operators in their loaded form and the blobs between them. Net
-// makes one between reading the weights and building pipelines, Model (graph/optimize.h) one from
-// its layers; what the passes did is read back from it.
+// The graph that passes work on: operators as they were loaded, and the blobs between them. Net
+// makes one between reading the weights and creating pipelines, Model (graph/optimize.h) makes one
+// from its layers; both read back from it what the passes did.
 #ifndef QUOLL_GRAPH_LAYER_GRAPH_H
 #define QUOLL_GRAPH_LAYER_GRAPH_H
 
@@ -16,10 +16,10 @@
 
 namespace quoll {
 
-// What the constants that are computed may still take: what a few layers ask for is no limit to
-// what is asked of the machine.
+// What computing constants may still cost: a few layers in a file must not be able to use up the
+// machine.
 struct ConstantBudget {
-    // Of those that are kept, beside what layers take over as weights.
+    // Bytes of the constants that are kept, not counting those that layers take over as weights.
     size_t bytes = (size_t)64 << 20;
     // Values, or products of a sum, that are computed in all.
     int64_t work = (int64_t)1 << 28;
@@ -27,8 +27,9 @@ struct ConstantBudget {
 
 class LayerGraph {
 public:
-    // layers: with blob indexes as bottoms and tops; the caller keeps owning them. blob_names: one
-    // a blob. kept: 1 for blobs that must stay as they are (blobs that nothing reads always do).
+    // layers: their bottoms and tops are blob indexes; the caller keeps owning them. blob_names:
+    // one per blob. kept: 1 for blobs that must stay as they are (blobs that nothing reads always
+    // must).
     LayerGraph(const std::vector<Layer*>& layers, const std::vector<std::string>& blob_names,
                const std::vector<char>& kept);
 
@@ -47,30 +48,30 @@ public:
     }
 
     int producer(int blob) const { return producer_[blob]; }
-    // The layers that read a blob, once for each time.
+    // The layers that read a blob; one that reads it twice is listed twice.
     const std::vector<int>& readers(int blob) const { return readers_[blob]; }
     bool kept(int blob) const { return kept_[blob] != 0; }
-    // The only reader of the only output of a layer; -1 if there are more or none, or if the blob
+    // The only reader of the layer's only output; -1 if there are several or none, or if the blob
     // is kept.
     int only_reader(int index) const;
 
-    // Changes; `what` goes into the report. `reader`, which reads nothing else of use, is removed
-    // and its only output made by `index` instead. Other inputs of `reader` become inputs of
-    // `index` if asked.
+    // Changes to the graph; `what` goes into the report. absorb: `reader`, which reads nothing else
+    // of use, is removed, and `index` makes its only output instead. If asked, other inputs of
+    // `reader` become inputs of `index`.
     void absorb(int index, int reader, bool take_inputs, const char* what);
-    // Removes a layer: readers of the outputs read the input, which equals them, or which they take
-    // as it is. False if that cannot be done (a kept blob on either side).
+    // Removes a layer: readers of its outputs read its input instead, which has the same values, or
+    // which they can take as it is. False if that is impossible (a kept blob on either side).
     enum class Output { same_as_input, gone };
     bool bypass(int index, const char* what, Output output = Output::same_as_input);
-    // A layer takes the place of `index`, which is removed, with inputs of the caller's choice.
-    // The graph owns the new one until take_new_layers().
+    // Puts a layer in the place of `index`, which is removed, with the given inputs. The graph owns
+    // the new layer until take_new_layers().
     void replace(int index, std::unique_ptr<Layer> with, std::vector<int> bottoms,
                  const char* what);
     // Removes a layer that nothing reads any more.
     void remove(int index);
     // The layer no longer reads its input number `input`.
     void drop_input(int index, int input);
-    // A blob whose values are no longer those of the model, though there is still one under its
+    // Notes that a blob no longer has the values of the model, though there is still a blob of that
     // name. False if it is kept.
     bool change(int blob);
     // A blob keeps its values, and not all that depended on it does so any more: what the
@@ -81,12 +82,12 @@ public:
 
     ConstantBudget& constants() { return constants_; }
 
-    // Whether back ends may run some of the layers: those that only the CPU knows are not made of
-    // others then.
+    // Whether back ends may run some of the layers: then no layers are created that only the CPU
+    // can run.
     bool back_ends = false;
 
-    // What absorbed or bypassed blobs became: the blob that now holds the same values, or -1 if
-    // there is none, as for changed ones. Itself for blobs that are there.
+    // What became of a blob that was absorbed or bypassed: the blob that now has the same values,
+    // or -1 if there is none, or if it was changed. A blob that is still there is its own alias.
     int alias(int blob) const;
     bool gone(int blob) const { return gone_[blob] != 0; }
     // One entry for each change.
@@ -108,12 +109,12 @@ private:
     ConstantBudget constants_;
 };
 
-// Makes a built-in layer in the form (fast or reference) that the graph is to hold.
+// Makes a built-in layer in the form (fast or reference) that the graph is to have.
 typedef std::function<Layer*(const char* type)> LayerMaker;
 
-// All passes, in their order, until nothing changes; for_file: only those whose results ncnn reads
-// too. 0, or a negative code after a message (only when memory runs out); weights are then partly
-// folded and the graph is of no use.
+// Runs all passes, in order, until nothing changes. for_file: only those whose results ncnn can
+// read too. Returns 0, or a negative code after a message (only if memory runs out); weights are
+// then partly folded, and the graph is useless.
 int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make);
 
 }  // namespace quoll

@@ -36,7 +36,8 @@ bool same_steps(const Convolution& a, const Convolution& b) {
            a.weight_data_size / a.maxk() == b.weight_data_size / b.maxk();
 }
 
-// The taps of a kernel of `k` at `dilation` lie among those of one of `wide`, both centred.
+// Whether the taps of a kernel of size `k` with `dilation` are among those of one of size `wide`,
+// both centred.
 bool within(int k, int dilation, int wide, int wide_dilation) {
     return k == 1 || (k <= wide && dilation == wide_dilation);
 }
@@ -49,8 +50,8 @@ bool same_window(const Convolution& a, const Convolution& b) {
            a.pad_behind == b.pad_behind && a.pad_value == b.pad_value;
 }
 
-// A tap in the middle of an axis that lies on the pixel of the same place, with as many outputs as
-// a kernel of 1 has.
+// Whether the axis has a tap in the middle, at the position of the output, and as many outputs as a
+// kernel of size 1 gives.
 bool centred(int kernel, int dilation, int before, int after) {
     return kernel % 2 == 1 && before == after && before == kernel / 2 * dilation;
 }
@@ -68,8 +69,8 @@ bool centred_within(const Convolution& small, const Convolution& wide) {
            within(small.kernel_d, small.dilation_d, wide.kernel_d, wide.dilation_d);
 }
 
-// `b` is what `a` computes, with other weights: they can be added to those of its taps, or of the
-// ones in the middle.
+// Whether `b` computes the same as `a` with other weights, which can be added to those of its taps,
+// or of those in the middle.
 bool fits(const Convolution& a, const Branch& b) {
     if (b.conv)
         return same_steps(a, *b.conv) && (same_window(a, *b.conv) || centred_within(*b.conv, a));
@@ -78,7 +79,7 @@ bool fits(const Convolution& a, const Branch& b) {
            a.stride_h == 1 && a.stride_d == 1 && centred(a);
 }
 
-// Where tap i of `small` is among the taps of `wide`, with the same middle.
+// The index among the taps of `wide` of tap i of `small`, both centred.
 int tap_of(const Convolution& wide, const Convolution& small, int i) {
     const int x = i % small.kernel_w, y = i / small.kernel_w % small.kernel_h;
     const int z = i / small.kernel_w / small.kernel_h;

@@ -25,7 +25,7 @@ namespace {
 // Reads a layer's weights as they are stored.
 class ReadWeights : public WeightVisitor {
 public:
-    // all: the weights of the file so far; numbers: which of them this layer has in common.
+    // all: the weights of the file so far; numbers: which of them this layer shares.
     ReadWeights(const Layer& op, const DataReader& dr, const WeightNumbers& numbers,
                 std::vector<StoredWeight>* all, ModelLayer* to)
         : op_(op), mb_(dr), numbers_(numbers), all_(all), to_(to) {}
@@ -100,11 +100,11 @@ private:
     const DataWriter* dw_;
 };
 
-// What is smaller costs more to refer to than to write again.
+// Smaller weights cost more bytes to refer to than to write again.
 const size_t kLeastShared = 256;
 
-// Numbers the weights as they will lie in a file: those that are one block of memory are written
-// where the first of them is.
+// Numbers the weights in file order. Those that share one block of memory are written where the
+// first of them is.
 class NumberWeights : public WeightVisitor {
 public:
     std::vector<WeightNumbers> layers;
@@ -246,7 +246,7 @@ int Model::number_shared(std::vector<WeightNumbers>* numbers) const {
     return kOk;
 }
 
-// Where the weights are small, the blanks between columns would be a good part of both files.
+// If the weights are small, padding blanks would be a large part of both files.
 static bool has_room_for_columns(const std::deque<ModelLayer>& layers) {
     const size_t kBytesPerLayer = 2048;
     size_t bytes = 0;
@@ -315,7 +315,7 @@ int Model::check_weights() const {
     return kOk;
 }
 
-// Stops at the first layer that has others than its params say.
+// Stops at the first layer with weights that its params do not ask for.
 static int write_weights(const std::deque<ModelLayer>& layers,
                          const std::vector<WeightNumbers>& numbers, const DataWriter& dw) {
     for (size_t i = 0; i < layers.size(); i++)
@@ -336,7 +336,8 @@ int Model::check_weights_id(const unsigned char* weights, size_t size) const {
 
 namespace {
 
-// Where memory may be the same: its size, type, and values at places spread over it.
+// A hash of the weight's size, type, and values at evenly spread places: weights with equal values
+// have the same.
 uint64_t sample_of(const StoredWeight& weight) {
     const Mat& m = weight.data;
     const size_t bytes = m.total() * m.elemsize, step = bytes / 64 + 1;

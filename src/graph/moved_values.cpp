@@ -1,4 +1,4 @@
-// Passes that look across layers that change shapes and the order of axes alone.
+// Passes that look across layers that only change shapes and the order of axes.
 #include <map>
 
 #include "graph/passes.h"
@@ -20,14 +20,14 @@ namespace quoll {
 
 namespace {
 
-// Its output has all values of its only input, no others, and each once.
+// Whether its output has all values of its only input, no others, and each once.
 bool reorders(const LayerGraph& graph, int index) {
     if (index < 0 || graph.layer(index)->bottoms.size() != 1) return false;
     return graph.is<Reshape>(index) || graph.is<Permute>(index) || graph.is<Flatten>(index) ||
            graph.is<Squeeze>(index) || graph.is<ExpandDims>(index);
 }
 
-// Besides, it may turn items into an axis or an axis into items.
+// The same, but it may also turn items into an axis or an axis into items.
 bool moves_values(const LayerGraph& graph, int index) {
     return reorders(graph, index) || graph.is<BatchAxis>(index);
 }
@@ -37,7 +37,7 @@ bool takes_channels(const LayerGraph& graph, int index) {
            graph.is<Pooling>(index);
 }
 
-// Gives channels as it takes them.
+// Whether its output has the channels of its input.
 bool keeps_channels(const LayerGraph& graph, int index, int blob) {
     const Layer& layer = *graph.layer(index);
     if (graph.is<Concat>(index)) return true;
@@ -46,7 +46,8 @@ bool keeps_channels(const LayerGraph& graph, int index, int blob) {
            (keeps_shape(layer) && layer.support_packing);
 }
 
-// All readers of the blob take channels, directly or behind shapes, activations and the like.
+// Whether all readers of the blob take channels, directly or behind shapes, activations and the
+// like.
 bool feeds_channels(const LayerGraph& graph, int blob, int depth) {
     enum { kDeepest = 8 };
     if (depth > kDeepest || graph.kept(blob)) return false;
@@ -60,8 +61,8 @@ bool feeds_channels(const LayerGraph& graph, int blob, int depth) {
     return true;
 }
 
-// The size of a blob that a layer reads, where it follows from those of the Input layers; else of 0
-// axes.
+// The size of a blob that a layer reads, if it follows from those of the Input layers; else a size
+// with 0 axes.
 Shape size_of(const LayerGraph& graph, int blob) {
     std::map<int, Shape> known;
     for (int i = 0; i <= graph.producer(blob); i++) {

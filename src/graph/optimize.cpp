@@ -35,10 +35,10 @@ namespace {
 
 // Id of the shape hints; of no operator's own.
 const int kHints = 30;
-// As eliminate_identity says it.
+// The text with which eliminate_identity reports it.
 const char kSplitLeftOut[] = "Split left out";
 
-// A layer's name, or a blob's: the blobs that it stands for.
+// The blobs that a layer's or a blob's name stands for.
 int find_place(const Model& model, const std::string& name, bool inputs,
                std::vector<std::string>* blobs) {
     for (const ModelLayer& layer : model.layers) {
@@ -65,7 +65,7 @@ std::set<std::string> layer_names(const Model& model) {
     return names;
 }
 
-// Blobs are given by new Input layers, at the front, instead of those who made them.
+// Makes new Input layers, at the front, give these blobs instead of the layers that made them.
 void make_inputs(Model* model, const std::vector<std::string>& blobs, const BlobSizes& sizes) {
     std::set<std::string> names = layer_names(*model), taken;
     for (const std::string& blob : model->blob_names()) taken.insert(blob);
@@ -91,8 +91,8 @@ void make_inputs(Model* model, const std::vector<std::string>& blobs, const Blob
     }
 }
 
-// Layers whose index is in `keep` stay, in their order; Splits lose the outputs that this leaves
-// without readers, save those in `outputs`.
+// Keeps the layers whose index is in `keep`, in their order; Splits lose the outputs that are then
+// without readers, except those in `outputs`.
 int keep_layers(Model* model, const std::set<int>& keep, const std::vector<std::string>& outputs) {
     std::deque<ModelLayer> left;
     for (size_t i = 0; i < model->layers.size(); i++)
@@ -111,7 +111,7 @@ int keep_layers(Model* model, const std::set<int>& keep, const std::vector<std::
     return removed;
 }
 
-// Takes out of `outputs` what does not come from `inputs`.
+// Removes from `outputs` what does not come from `inputs`.
 void keep_reached(const Model& model, const std::vector<std::string>& inputs,
                   std::vector<std::string>* outputs) {
     std::set<std::string> reached(inputs.begin(), inputs.end());
@@ -127,7 +127,7 @@ void keep_reached(const Model& model, const std::vector<std::string>& inputs,
     outputs->erase(std::remove_if(outputs->begin(), outputs->end(), gone), outputs->end());
 }
 
-// Outputs that layers read too become those of a Split, so that no pass takes them away.
+// Gives outputs that layers also read a Split, so that no pass removes them.
 void split_outputs(Model* model, const std::vector<std::string>& outputs) {
     std::set<std::string> names = layer_names(*model), taken;
     for (const std::string& blob : model->blob_names()) taken.insert(blob);
@@ -302,7 +302,7 @@ public:
         LayerGraph graph(layers, names_, kept_flags);
         QUOLL_RETURN_IF_ERROR(
             run_passes(graph, true, [](const char* type) { return create_layer_reference(type); }));
-        // Splits that are needed come back; the others are counted then.
+        // Splits that are needed are added again, and the others counted then.
         for (const std::string& what : graph.report())
             if (what != kSplitLeftOut) report->count(what);
         for (size_t i = 0; i < layers.size(); i++) {
@@ -337,7 +337,7 @@ private:
         for (int blob : op.tops) layer.outputs.push_back(names_[blob]);
         if (layer.custom()) return layer;
         layer.set_params(op);
-        // What was not changed stays as it was stored.
+        // Weights that were not changed stay as they were stored.
         const HeldWeights after = weights_of(op);
         for (const auto& weight : after.weights)
             if (weight.second.data != before_[i].data(weight.first))

@@ -33,7 +33,7 @@ public:
     int layer_count() const { return layer_count_; }
     int blob_count() const { return blob_count_; }
     int read_layer(ParamRecord* record);
-    // Of the blobs that have appeared so far; empty strings in a binary file.
+    // The names of the blobs that have appeared so far; empty strings for a binary file.
     const std::vector<std::string>& blob_names() const { return blob_names_; }
 
 private:
@@ -54,8 +54,8 @@ private:
     std::unordered_map<std::string, int> blob_of_name_;  // text files
 };
 
-// The same way out. Text files get the names, binary ones the indexes. `columns`: type and name are
-// filled up with blanks, as ncnn's tools do.
+// The writer of such files. Text files get the names, binary ones the indexes. `columns`: type and
+// name are padded with blanks, as by ncnn's tools.
 class ParamFileWriter {
 public:
     ParamFileWriter(const DataWriter& dw, bool binary, bool columns)
@@ -71,10 +71,10 @@ private:
     const bool binary_, columns_;
 };
 
-// True for what a text param can hold as the type or name of a layer or the name of a blob.
+// Whether a text param can hold the word as the type or name of a layer, or the name of a blob.
 bool is_param_word(const std::string& word);
-// The word that a param file has for any name: the name itself, or, where that has blanks, quotes
-// or control characters, with these and '%' as "%20".
+// The word that a param file uses for any name: the name itself; if that has blanks, quotes or
+// control characters, with these and '%' written as "%20".
 std::string param_word(const std::string& name);
 
 }  // namespace quoll

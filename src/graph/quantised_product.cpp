@@ -28,7 +28,7 @@ struct Source {
         int at = graph.producer(blob);
         while (at >= 0 && !graph.is<AffineDequantize>(at)) {
             const Layer& mover = *graph.layer(at);
-            // A 0 between values is no 0 between those with zero points.
+            // A border of 0 is not the int8 value 0 if there are zero points.
             const Padding* const border = graph.as<Padding>(at);
             if (border && border->type == Padding::kConstant) return;
             if (mover.typeindex < 0 || !has_trait(mover, kMovesValues) ||

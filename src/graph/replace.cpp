@@ -1,4 +1,4 @@
-// Layers that become others which do the same with less work, or open the way for other passes.
+// Replaces layers by others that do the same with less work, or that enable other passes.
 #include "graph/passes.h"
 #include "layer/nn/deconvolution.h"
 #include "layer/nn/innerproduct.h"
@@ -9,11 +9,12 @@
 namespace quoll {
 
 bool gives_channels(const LayerGraph& graph, int index) {
-    // As many steps as a residual block has at most.
+    // A residual block has no more steps.
     for (int steps = 0; steps < 16 && index >= 0 && graph.layer(index); steps++) {
         const Layer& layer = *graph.layer(index);
         if (layer.tops.size() != 1) return false;
-        // Of these, 1x1 ones take and give single pixels in 1 axis, others channels only.
+        // Of these, 1x1 convolutions take and give single pixels in 1 axis; others take and give
+        // channels only.
         if (const ConvolutionFields* s = convolution_fields(graph, index)) {
             if (s->axes != 2 || s->add_input) return false;
             if (s->maxk() > 1) return true;
@@ -32,7 +33,7 @@ bool gives_channels(const LayerGraph& graph, int index) {
 
 namespace {
 
-// The axes of a channel, and nothing else, of a blob of 3 axes.
+// Whether it reduces the axes of a channel, and nothing else, of a blob of 3 axes.
 bool reduces_channels(const Reduction& s) {
     unsigned mask = 0;
     for (int i = 0; i < s.axes.w && !s.reduce_all; i++) {
@@ -63,7 +64,7 @@ int reduction_to_pooling(LayerGraph& graph, int index, const LayerMaker& make) {
     if (!made) return 0;
     Pooling& pool = *made;
     pool.pooling_type = mean ? Pooling::PoolMethod_AVE : Pooling::PoolMethod_MAX;
-    // Global pooling leaves one axis; one output a channel leaves three.
+    // Global pooling leaves one axis; pooling to one output per channel leaves three.
     pool.global_pooling = s->keepdims ? 0 : 1;
     pool.adaptive_pooling = s->keepdims ? 1 : 0;
     pool.kernel_h = 0;  // as a file without a window has it

@@ -1,4 +1,4 @@
-// Functions of int8 values have 256 results.
+// A function of an int8 value has 256 results, which a table can hold.
 #include "graph/passes.h"
 #include "layer/activation/elu.h"
 #include "layer/activation/hardsigmoid.h"
@@ -14,7 +14,7 @@ namespace {
 
 const char kReport[] = "functions of int8 values as tables";
 
-// Each value of the output follows from that of the input in its place, whatever this is.
+// Whether each value of the output depends only on the value of the input at the same place.
 bool maps_values(const LayerGraph& graph, int index) {
     const Layer* layer = graph.layer(index);
     if (!layer || layer->typeindex < 0 || layer->bottoms.size() != 1) return false;
@@ -24,14 +24,14 @@ bool maps_values(const LayerGraph& graph, int index) {
            graph.is<HardSigmoid>(index) || graph.is<ELU>(index);
 }
 
-// All values of int8, in their order.
+// All int8 values, in ascending order.
 Mat all_values() {
     Mat values(Shape(AffineTable::kValues, DType::s8), 1, nullptr);
     for (int i = 0; i < values.w; i++) ((signed char*)values.data)[i] = (signed char)(i - 128);
     return values;
 }
 
-// What a table makes of them.
+// The results of a table for all of them.
 Mat values_of(const AffineTable& table) {
     Mat values = all_values();
     if (table.table.empty()) return values;
@@ -40,7 +40,7 @@ Mat values_of(const AffineTable& table) {
     return values;
 }
 
-// A layer that gives `values` for a blob's values of int8 takes the place of `index`.
+// Puts a layer that maps a blob's int8 values to `values` in the place of `index`.
 int replace(LayerGraph& graph, int index, const LayerMaker& make, int blob, const Mat& values) {
     std::unique_ptr<Layer> with(make("AffineTable"));
     AffineTable* const to = as<AffineTable>(with.get());
@@ -59,7 +59,7 @@ void remove_unread(LayerGraph& graph, int index) {
     if (graph.readers(blob).empty() && !graph.kept(blob)) graph.remove(index);
 }
 
-// AffineQuantize of what follows from AffineDequantize.
+// Handles an AffineQuantize of what follows from an AffineDequantize.
 int tabulate_chain(LayerGraph& graph, int index, const LayerMaker& make) {
     std::vector<int> chain(1, index);  // from the last layer to the first
     while (!graph.is<AffineDequantize>(chain.back())) {
@@ -84,7 +84,7 @@ int tabulate_chain(LayerGraph& graph, int index, const LayerMaker& make) {
     return status;
 }
 
-// AffineBinary, or AffineTable, of tables of one blob, or of it and a table of it.
+// Handles an AffineBinary, or AffineTable, of tables of one blob, or of a blob and a table of it.
 int join_tables(LayerGraph& graph, int index, const LayerMaker& make) {
     const std::vector<int> from = graph.layer(index)->bottoms;
     std::vector<Mat> values;

@@ -46,7 +46,7 @@ struct Extractor::Private {
 
 Extractor Net::create_extractor() const { return Extractor(this); }
 
-// Null when there was no memory for it.
+// Null if there is no memory for it.
 template <class From>
 Extractor::Private* Extractor::Private::make(const From& from) {
     return catch_no_memory("Extractor", (Private*)nullptr, [&] { return new Private(from); });
@@ -72,7 +72,7 @@ void Extractor::clear() {
     d->run.reset();
 }
 
-// From the start, with the inputs that were given.
+// Starts anew on this graph, with the inputs that were given.
 void Extractor::Private::run_on(Net::Private& graph) {
     Executor next(graph, graph.plans, buffers.get(), run.opt);
     next.observer = run.observer;
@@ -122,7 +122,7 @@ int Extractor::Private::check_loaded(const char* what) const {
     return kError;
 }
 
-// Goes over to the unfused net where it has to.
+// Switches to the unfused net if it has to.
 int Extractor::Private::check_blob(int index, const char* what, bool given) {
     QUOLL_RETURN_IF_ERROR(check_loaded(what));
     if (run.blobs.size() != net->d->blobs.size() || run.has_run.size() != net->d->layers.size() ||
@@ -153,7 +153,7 @@ int Extractor::Private::go_to_host() {
     return kOk;
 }
 
-// Negative, after a message, if there is none.
+// The index of a blob; negative, after a message, if there is none of that name.
 int Extractor::Private::blob_of_name(const char* name, const char* what) const {
     QUOLL_RETURN_IF_ERROR(check_loaded(what));
     return net->find_blob_index_by_name(name);
@@ -183,7 +183,7 @@ int Extractor::input(int index, const VkMat& in) {
 
 int Extractor::Private::input(int index, const Mat& in) {
     QUOLL_RETURN_IF_ERROR(check_blob(index, "input", true));
-    // One with an axis of size 0 has no values, but sizes.
+    // A Mat with an axis of size 0 has no values, but it has sizes.
     if (in.empty() && (in.dims == 0 || in.logical_shape().total() != 0)) {
         QUOLL_LOGE("[Extractor] input '%s' (%d): the Mat is empty",
                    net->d->blobs[index].name.c_str(), index);
@@ -226,8 +226,8 @@ int Extractor::extract(const char* blob_name, VkMat& feat, VkCompute& cmd) {
     return index < 0 ? (int)kError : extract(index, feat, cmd);
 }
 
-// Denormals slow kernels down by two orders of magnitude: flushed while layers run. Workers take
-// over the mode of the thread that they work for.
+// Denormals slow kernels down by two orders of magnitude, so they are flushed while layers run.
+// Workers take over the mode of the thread that they work for.
 namespace {
 class DenormalGuard {
 public:
@@ -241,7 +241,7 @@ private:
 };
 }  // namespace
 
-// Into the Mat that the last run filled, where it fits and is nobody else's.
+// Copies into the Mat that the last run filled, if it fits and nobody else refers to it.
 static void copy_out(const Mat& blob, Mat* feat) {
     const bool reusable = feat->refcount && references(feat->refcount) == 1 &&
                           feat->allocator != blob.allocator && feat->data != blob.data &&
@@ -275,8 +275,8 @@ int Extractor::extract(int index, VkMat& feat, VkCompute& cmd) {
 
 int Extractor::Private::compute(int* blob, VkCompute* commands) {
     QUOLL_RETURN_IF_ERROR(check_loaded("extract"));
-    // A blob that was left out because it equals another. Not so where that one was behind it in
-    // the model, and the application gave something else in its place.
+    // A blob that was removed because it equals another one, unless that one was behind it in the
+    // model and the application gave something else in its place.
     if (!unfused && *blob >= 0 && (size_t)*blob < net->d->alias.size()) {
         const int same = net->d->alias[*blob];
         const bool given = same >= 0 && (size_t)same < run.is_input.size() && run.is_input[same] &&
@@ -285,7 +285,7 @@ int Extractor::Private::compute(int* blob, VkCompute* commands) {
     }
     QUOLL_RETURN_IF_ERROR(check_blob(*blob, "extract"));
     if (run.blobs[*blob].dims != 0) return kOk;
-    // As other Extractors have found out.
+    // Other Extractors have found out that layers have to run on the host.
     if (!unfused && !on_host && net->d->runs_on_host) QUOLL_RETURN_IF_ERROR(go_to_host());
     DenormalGuard guard(run.opt);
     set_kmp_blocktime(run.opt.openmp_blocktime);
@@ -342,7 +342,8 @@ int Extractor::Private::extract(int index, Mat& feat, int type) {
         convert_packing(blob, planar, 1, opt);
         blob = planar;
     }
-    // What the user keeps must not sit in the Net's buffers; what the user may change is no weight.
+    // What the user keeps must not be in the Net's buffers, and what the user may change must not
+    // be a weight.
     if (!buffers->owns(blob.allocator) && !is_constant((on_host   ? *on_host
                                                         : unfused ? *unfused
                                                                   : *net->d)

@@ -37,7 +37,8 @@ private:
     size_t count_ = 0;
 };
 
-// Hands out a Model's weights: copies, or the weights themselves, which the Model then has no more.
+// Hands out a Model's weights: copies, or the weights themselves, which are then moved out of the
+// Model.
 class ModelBinFromModel : public ModelBin {
 public:
     ModelBinFromModel(const std::vector<StoredWeight*>& weights, bool copy)
@@ -48,7 +49,8 @@ public:
             return Mat();
         }
         StoredWeight* const stored = weights_[next_++];
-        // InnerProduct takes it as it lies; its memory stays until everything is packed.
+        // InnerProduct takes the weight in the order of the file; its memory stays until everything
+        // is packed.
         if (!copy_ && stored->tag == kTagByInputs &&
             stored->data.logical_shape().total() == (size_t)w)
             return take(stored);
@@ -107,7 +109,7 @@ int Model::load_net(Net* net, bool copy) {
         if (std::any_of(numbers[i].begin(), numbers[i].end(), [](int n) { return n != 0; }))
             d.shared_weights[(int)i] = numbers[i];
         if (layers[i].custom()) continue;
-        // An application's own layer in place of a built-in one shows nothing.
+        // An application's own layer that replaces a built-in one has no schema.
         std::unique_ptr<Layer> made;
         Layer* op = d.layers[i];
         if (op->typeindex < 0) made = layers[i].make_operator(), op = made.get();

@@ -26,7 +26,7 @@ Net::Net() : d(new Private(this)) {}
 
 Net::~Net() { delete d; }
 
-// A loader that leaves the Net empty when it fails.
+// Runs a loader, and empties the Net if it fails.
 template <class Load>
 int Net::Private::load(const char* what, const Load& load) {
     const int status = catch_no_memory(what, load);
@@ -72,7 +72,7 @@ int Net::custom_layer_to_index(const char* type) {
     return -1;
 }
 
-// By name, or by the type index of a built-in layer of that name.
+// Finds a custom layer by name, or by the type index of the built-in layer of that name.
 const CustomLayer* Net::Private::find_custom_layer(const char* type) const {
     const int index = layer_to_index(type);
     for (const CustomLayer& custom : custom_layers)
@@ -193,8 +193,8 @@ bool Net::is_ready() const { return d->is_ready(opt); }
 void Net::release_buffers() const { d->buffers->release(); }
 void Net::share_buffers(const Net& other) { d->buffers = other.d->buffers; }
 
-// What the device lacks is turned off for the whole net, so that layers and shaders of the
-// application find the options that hold.
+// Turns off, for the whole net, options that the device cannot follow, so that layers and shaders
+// of the application see the options that are in force.
 static void limit_options(const VulkanDevice* device, Option* opt) {
     if (!device) return;
     opt->use_fp16_storage &= device->info.support_fp16_storage();
@@ -318,7 +318,7 @@ static bool aligned(const unsigned char* mem, const char* what) {
     return false;
 }
 
-// Of memory whose size is known.
+// For memory whose size is known.
 static bool right_format(const unsigned char* mem, size_t size, FileKind kind, const char* what) {
     if (size == (size_t)-1) return true;
     const char* const format = unexpected_format(mem, std::min<size_t>(size, 4096), size, kind);

@@ -46,11 +46,11 @@ struct OwnedLayer {
     }
 };
 
-// Below this starting threads takes longer than what they do.
+// With fewer layers, starting threads takes longer than the layers' work.
 const int kFewLayers = 16;
 
-// Parameter 30, for each output: [dims, w, h, d, c], or as older files have it [dims, w, h, c],
-// with 4 axes [dims, w, h, d, c]. Nothing relies on hints: one that makes no sense is left out.
+// Parameter 30 has, for each output, [dims, w, h, d, c]; in older files [dims, w, h, c], and with 4
+// axes [dims, w, h, d, c]. Nothing relies on hints: one that makes no sense is ignored.
 void read_shape_hints(const ParamDict& pd, Layer* layer) {
     const Mat hints = pd.get_ints(30, Mat());
     const int* p = hints;
@@ -137,7 +137,7 @@ int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& op
     return finish_graph();
 }
 
-// names: of all blobs, the first of which are there already.
+// names: those of all blobs; the first of these blobs exist already.
 void Net::Private::add_blobs(const std::vector<std::string>& names) {
     for (size_t id = blobs.size(); id < names.size(); id++) {
         blobs.push_back(Blob());
@@ -284,7 +284,7 @@ int Net::Private::run_graph_passes(const Option& opt) {
     return status == kOk ? finish_graph() : status;
 }
 
-// What does not fit is found out, and said, when it runs.
+// Sizes that do not fit are reported when the net runs.
 std::vector<Net::Private::SizesTold> Net::Private::infer_sizes(
     std::vector<Shape>* shapes, const std::vector<Shape>* hints) const {
     LogMute quiet;
@@ -309,8 +309,8 @@ std::vector<Net::Private::SizesTold> Net::Private::infer_sizes(
     return told;
 }
 
-// Sizes that follow from those of Input layers, for the choices that layers make when they are
-// prepared. A hint counts only where nothing follows, and its reader can take such an input.
+// Infers sizes from those of Input layers, for the choices that layers make when they are prepared.
+// A hint counts only if nothing can be inferred, and its reader can take such an input.
 void Net::Private::infer_missing_hints() {
     std::vector<Shape> shapes(blobs.size()), hints(blobs.size());
     for (size_t i = 0; i < blobs.size(); i++) hints[i] = blobs[i].shape.logical_shape();
@@ -336,7 +336,7 @@ int Net::Private::device_index(const Option& opt) const {
     return opt.vulkan_device_index >= 0 ? opt.vulkan_device_index : get_default_gpu_index();
 }
 
-// Behind the back ends of the application.
+// Adds the Vulkan back end after those of the application.
 void Net::Private::add_vulkan(const Option& opt) {
     const int device = device_index(opt);
     if (device >= 0) vulkan = create_vulkan_backend(device, opt);
@@ -373,8 +373,8 @@ int Net::Private::prepare_backend(Backend& backend, const Option& opt) {
     return kOk;
 }
 
-// Tells inner products that read the same weights, as steps of an unrolled loop do, of the first of
-// them; or, without `tell`, makes them forget it.
+// Tells inner products that read the same weights, such as the steps of an unrolled loop, which is
+// the first of them; without `tell` makes them forget it.
 void Net::Private::match_weights(bool tell) {
     typedef std::tuple<const void*, const void*, int, int, int, int> Key;
     std::map<Key, const InnerProduct*> firsts;
@@ -402,9 +402,9 @@ int Net::Private::create_pipelines(const Option& opt) {
         });
         if (status[i] != kOk) failed = true;
     };
-    // Layers of the application are not asked to be ready for that.
+    // Layers of the application need not be able to do that in several threads.
     const int threads = count < kFewLayers ? 1 : opt.num_threads;
-    // The application's allocators may be such as serve one thread only.
+    // The application's allocators may be for one thread only.
     Option shared = opt;
     if (threads > 1) shared.blob_allocator = shared.workspace_allocator = nullptr;
     match_weights(true);
@@ -422,7 +422,8 @@ int Net::Private::create_pipelines(const Option& opt) {
     int result = kOk;
     for (int i = 0; i < count; i++) {
         if (status[i] == kNotTried) continue;
-        // The pipelines made so far go first; clear() then must not touch them.
+        // The pipelines that were made so far are destroyed first; clear() must not touch them
+        // again.
         layers[i]->destroy_pipeline(opt);
         if (status[i] == kOk || result != kOk) continue;
         QUOLL_LOGE("[%s %s] preparing it failed (layer %d of %d)", layers[i]->type.c_str(),

@@ -28,7 +28,7 @@ struct CustomLayer {
     void* userdata;
 };
 
-// How a layer goes: by what was registered for it, or else by delete.
+// How a layer is destroyed: by the function that was registered for it, or by delete.
 struct LayerDestroyer {
     layer_destroyer_func destroyer = nullptr;
     void* userdata = nullptr;
@@ -40,10 +40,10 @@ struct LayerDestroyer {
     }
 };
 
-// A layer that the graph passes folded away: it has no blobs any more.
+// Whether the graph passes have folded the layer away: it then has no blobs any more.
 inline bool is_folded(const Layer& layer) { return layer.bottoms.empty() && layer.tops.empty(); }
 
-// Where the weights of a loaded model can be read once more.
+// Where the weights of a loaded model can be read a second time.
 struct WeightSource {
     std::string path;
     int64_t path_size = 0, path_time = 0;
@@ -62,7 +62,7 @@ struct Net::Private : NetGraph {
     std::vector<int> input_indexes, output_indexes;
     std::vector<const char*> input_names, output_names;
     std::vector<char> kept;  // blobs of keep_blob
-    // For each blob the one that holds its values since the passes ran: itself, another, or -1.
+    // For each blob, the blob that has its values since the passes ran: itself, another one, or -1.
     std::vector<int> alias;
     std::vector<char> followed;       // LayerGraph's, by blob; empty: all
     int vulkan_device = -1;           // of set_vulkan_device
@@ -73,8 +73,9 @@ struct Net::Private : NetGraph {
     std::atomic<bool> weights_loaded{false};
     bool without_weights = false;  // weights_loaded because there are none to load
     std::mutex late_loading;       // what Extractors make on demand: those, and:
-    // The same net without fusion, for blobs that were fused away; with its weights on the host,
-    // for layers that have to run there (NetGraph::off_host); what they are made of.
+    // The same net without fusion, for blobs that were fused away; the same net with its weights on
+    // the host, for layers that have to run there (NetGraph::off_host); and what both are made
+    // from.
     std::shared_ptr<Private> unfused, on_host;
     std::atomic<bool> runs_on_host{false};  // on_host is there
     bool keeps_weights = false;             // made of another: nothing leaves the host
@@ -83,7 +84,8 @@ struct Net::Private : NetGraph {
     WeightSource source;
     ExecutionPlans plans;
     // Serves Extractors that were given no allocators: the system's allocator would map and unmap
-    // large blobs anew in every run. Extractors share it, so that it outlives the last of them.
+    // large blobs anew in every run. Extractors share it, so that it lives as long as the last of
+    // them.
     std::shared_ptr<RunBuffers> buffers = std::make_shared<RunBuffers>();
 
     const CustomLayer* find_custom_layer(const char* type) const;
@@ -97,8 +99,8 @@ struct Net::Private : NetGraph {
     void add_layer(Layer* layer, const LayerDestroyer& destroyer);
     int set_producer(int blob, int layer);
     int load_graph(const DataReader& dr, bool binary, const Option& opt);
-    // In place of a param file, with the names of all blobs. Such a net cannot be loaded again for
-    // what was fused away.
+    // Loads the graph from records instead of a param file, with the names of all blobs. Such a net
+    // cannot be loaded a second time for what was fused away.
     int load_records(const std::vector<ParamRecord>& records,
                      const std::vector<std::string>& names);
     void add_blobs(const std::vector<std::string>& names);
@@ -107,16 +109,16 @@ struct Net::Private : NetGraph {
     // Checks producers and cycles, collects consumers, inputs and outputs.
     int finish_graph();
     int check_acyclic() const;
-    // Once, after load_graph; on failure everything is unloaded. `whole`: the source holds these
-    // weights and nothing else.
+    // To be called once, after load_graph; on failure everything is unloaded. whole: the source has
+    // to hold these weights and nothing else.
     int load_model(const ModelBin& mb, const DataReader& dr, bool whole, const Option& opt);
     // Weights of a path, with what `source` needs to read it again.
     int load_model_file(const char* path, const Option& opt);
-    // True if the net runs: load_model has succeeded, or has nothing to load.
+    // True if the net can run: load_model has succeeded, or there is nothing to load.
     bool is_ready(const Option& opt);
-    // As one that is extracted, or given.
+    // `given`: the application gives the blob's values instead of extracting them.
     bool is_fused_away(int blob, bool given) const;
-    // Make `unfused` and `on_host`; null after a message. From any thread.
+    // Make `unfused` and `on_host`; null after a message. May be called from any thread.
     std::shared_ptr<Private> unfuse();
     std::shared_ptr<Private> bring_to_host();
     std::shared_ptr<Private> load_copy(bool fused) const;
@@ -129,8 +131,8 @@ struct Net::Private : NetGraph {
     int prepare_layers(const Option& opt);
     int run_graph_passes(const Option& opt);
     enum SizesTold : char { kInputsUnknown, kInputsDoNotFit, kTold };
-    // Sizes that follow from those that are known, for each layer whether they could be told; where
-    // not, those of `hints`, if any.
+    // Infers sizes from those that are known. Returns for each layer whether they could be told; if
+    // not, those of `hints` are used, if any.
     std::vector<SizesTold> infer_sizes(std::vector<Shape>* shapes,
                                        const std::vector<Shape>* hints) const;
     void infer_missing_hints();

@@ -1,4 +1,5 @@
-// Weights that a back end has leave the host, unless it turns out to need them.
+// Frees weights on the host that a back end has, and reads them again if the host turns out to need
+// them.
 #include "layer/common/schema.h"
 #include "layer/control/memorydata.h"
 #include "net/net_private.h"
@@ -8,7 +9,7 @@
 
 namespace quoll {
 
-// Small nets keep theirs, and small weights: there is little to gain.
+// Small nets, and small weights, stay: there is little to gain.
 static const size_t kSmallNet = (size_t)8 << 20, kSmallLayer = (size_t)64 << 10;
 
 static size_t weight_bytes(const Layer& layer) {
@@ -39,7 +40,7 @@ void release_weights(Layer& layer) {
     layer.visit_weights(release);
 }
 
-// They have to be there to be read once more, should the host need them.
+// The weights have to be readable a second time, in case the host needs them.
 bool Net::Private::may_leave_host(const Option& opt) const {
     if (keeps_weights || opt.vulkan_fallback || unfused_param.empty()) return false;
     if (source.path.empty() && !source.reader) return false;

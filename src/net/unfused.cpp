@@ -15,14 +15,14 @@ void describe_file(const char* path, int64_t* size, int64_t* time) {
     *size = there ? (int64_t)st.st_size : 0;
     *time = there ? (int64_t)st.st_mtime : 0;
 #if defined(__linux__)
-    // A second is long enough for a program to write another model of this size.
+    // Seconds are too coarse: a program may write another model of this size within one.
     if (there) *time = *time * 1000000000 + (int64_t)st.st_mtim.tv_nsec;
 #endif
 }
 
 // ---------------------------------------------------------------- nets without weights
 
-// Layers that ask for weights are left as they were: load_model() may still come.
+// Layers that ask for weights are left as they were: load_model() may still be called.
 int Net::Private::load_no_weights(const Option& opt) {
     const NoWeights nothing;
     {

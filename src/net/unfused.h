@@ -1,5 +1,5 @@
-// Nets without weights, and reading them a second time: for blobs that graph passes have fused
-// away, for layers that the host has to run after all.
+// Nets without weights; and reading weights a second time: for blobs that graph passes have fused
+// away, and for layers that turn out to have to run on the host.
 #ifndef QUOLL_NET_UNFUSED_H
 #define QUOLL_NET_UNFUSED_H
 
@@ -12,7 +12,7 @@ namespace quoll {
 class Backend;
 class Layer;
 
-// Has no weights, and knows whether it was asked for some.
+// A source without weights, which remembers whether it was asked for some.
 class NoWeights : public ModelBin {
 public:
     using ModelBin::load;
@@ -26,10 +26,10 @@ private:
     mutable bool asked_ = false;
 };
 
-// What changes when a file does; zeros when there is none.
+// The size and time of a file, which change when it does; zeros if there is none.
 void describe_file(const char* path, int64_t* size, int64_t* time);
 
-// Whether the back end has weights of the layer that are worth leaving to it.
+// Whether the back end holds weights of the layer that are large enough to be freed on the host.
 bool leaves_host(const Layer& layer, const Backend& backend);
 void release_weights(Layer& layer);
 

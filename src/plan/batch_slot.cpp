@@ -6,10 +6,10 @@ namespace quoll {
 
 namespace {
 
-// Multiply-adds in the time of a value that is read or written.
+// The time to read or write a value, in multiply-adds.
 const double kValue = 16;
 
-// Multiply-adds of an item, or values as such.
+// The work of an item in multiply-adds; if it has none, the values that it reads and writes.
 double item_work(const Layer& layer, const std::vector<Shape>& inputs, std::vector<Shape> outputs) {
     double values = 0;
     for (Shape& s : outputs) s.n = 1;

@@ -10,17 +10,18 @@
 
 namespace quoll {
 
-// Whether a layer is given one; those of the application may keep what they make.
+// Whether a layer is given such a place; layers of the application may keep what they make.
 inline bool writes_into_batch(const Layer& layer) {
     return layer.typeindex >= 0 && layer.tops.size() == 1;
 }
 
-// For a batch of n items of which layer takes one at a time, with inputs of these sizes (of one
-// item). outputs: of the batch.
+// How a layer that takes one item at a time runs a batch of n items: how many side by side. inputs:
+// sizes of one item; outputs: sizes of the batch.
 SideBySide items_side_by_side(const Layer& layer, const std::vector<Shape>& inputs,
                               const std::vector<Shape>& outputs, int n, const Option& opt);
 
-// For slots of items that run side by side: one of them is in `allocator` at a time.
+// An allocator that the slots of items that run side by side share: it calls `allocator` from one
+// thread at a time.
 class SharedAllocator : public Allocator {
 public:
     // Null: the system's memory.
@@ -33,17 +34,18 @@ private:
     std::mutex lock_;
 };
 
-// The layer finds, as its only output, a Mat over the item's part of the batch, which Mat::create
-// keeps if it asks for the same size, elempack and allocator: it seems to have an owner of its own,
-// a count and an allocator here. What the layer makes elsewhere is copied.
+// A place for one item of a batch. The layer's only output is preset to a Mat over the item's part
+// of the batch, which seems to have its own reference count and allocator (both are of this class).
+// Mat::create keeps that memory if it is asked for the same size, elempack and allocator. What the
+// layer makes elsewhere is copied.
 class BatchSlot : private Allocator {
 public:
     explicit BatchSlot(Allocator* allocator) : allocator_(allocator), count_(0) {}
-    // The layer must then run with this blob_allocator, and what it makes must go before the next
-    // offer. Nothing is offered of an empty `all`.
+    // Presets *top. The layer must then run with this blob_allocator, and its output must be
+    // released before the next offer. Does nothing for an empty `all`.
     void offer(Mat& all, int item, Mat* top);
     Allocator* allocator() { return this; }
-    // Whether `m` lies in what was offered.
+    // Whether `m` is in the memory that was offered.
     bool holds(const Mat& m) const { return m.refcount == &count_; }
 
 private:

@@ -9,8 +9,8 @@ namespace quoll {
 
 namespace {
 
-// Between the first input and the last reader, in layers: what is farther apart is left to be
-// copied, which bounds the time that planning takes.
+// The largest distance, in layers, between the first input and the last reader. Beyond it the
+// Concat copies, which bounds the time that planning takes.
 const int kFarthest = 1000;
 const size_t kMostInputs = 256;
 
@@ -27,7 +27,7 @@ public:
 
 private:
     typedef ConcatElision::Alias Alias;
-    // When a blob, or the block of a root, is there: while these layers run.
+    // When a blob, or the block of a root, is alive: while these layers run.
     struct Life {
         int from = 0, to = -1;
         double bytes = 0;
@@ -139,7 +139,7 @@ void Planner::find_lives() {
     }
 }
 
-// Those that can be, the last to be computed first.
+// The inputs that can be aliased, the last one to be computed first.
 std::vector<Planner::Input> Planner::inputs_to_alias(int index) const {
     const Layer& layer = *layers_[index];
     const int pack = packs_[layer.tops[0]];
@@ -168,7 +168,8 @@ std::vector<Planner::Input> Planner::inputs_to_alias(int index) const {
     return inputs;
 }
 
-// For each layer of with's: bytes that come to those alive when these inputs lie in the root.
+// For each layer in the life of `with`: the bytes that are alive in addition when these inputs are
+// in the root.
 void Planner::count(const Life& root, const Life& with, const std::vector<Input>& inputs,
                     std::vector<double>* more) const {
     more->assign((size_t)(with.to - with.from) + 2, 0.);
@@ -226,7 +227,7 @@ void Planner::join(int index) {
     }
 }
 
-// Of an input that others are parts of: those that lie where the Concat wants them.
+// For an input of which others are parts: aliases those that are where the Concat wants them.
 void Planner::alias_parts(int index, const Input& in) {
     const Layer& layer = *layers_[index];
     Alias& whole = plan_.aliases[in.blob];

@@ -11,7 +11,7 @@ namespace quoll {
 
 namespace {
 
-// Iterations after which a loop is taken for one that never ends, and loops within loops.
+// Iterations after which a loop is assumed never to end, and the deepest nesting of loops.
 const int kMostIterations = 1 << 20;
 const int kDeepestLoop = 32;
 
@@ -33,7 +33,7 @@ int Executor::run_within(std::vector<int> wanted) {
         std::remove_if(wanted.begin(), wanted.end(), [&](int id) { return blobs[id].dims != 0; }),
         wanted.end());
     if (wanted.empty()) return kOk;
-    // Layers outside the branch may still want what it computes on the way.
+    // Layers outside the branch may still read what it computes.
     const bool lightmode = opt.lightmode;
     opt.lightmode = false;
     depth_++;
@@ -43,7 +43,7 @@ int Executor::run_within(std::vector<int> wanted) {
     return status;
 }
 
-// The blobs that depend on what a loop's start gives, its end aside.
+// The blobs that depend on what a loop's start gives, except its end.
 std::vector<int> Executor::blobs_of_body(const Layer& start, const Layer& end) const {
     std::vector<char> seen(graph_->layers.size(), 0);
     std::vector<int> open = start.tops, found;
@@ -70,8 +70,8 @@ int Executor::run_loop(int index, const LoopEnd& end) {
         return end.fail("its LoopStart has %zu outputs, expected %zu", start.tops.size(),
                         states + 3);
     if (loop_depth_ >= kDeepestLoop) return end.fail("more than %d loops in loops", kDeepestLoop);
-    // What the start gives, and what was computed from it, is that of iteration 0 whenever no
-    // iteration runs.
+    // If no iteration is run, the values of the start and what follows from them are those of
+    // iteration 0.
     const std::vector<int> body = blobs_of_body(start, end);
     std::vector<Mat> first, before;
     for (int id : start.tops) first.push_back(blobs[id]);

@@ -9,7 +9,7 @@
 
 namespace quoll {
 
-// Whether the layer's functions on its device are to be called.
+// Whether the layer's own functions for its device are to be called.
 inline bool runs_on_device(const Layer& layer) {
 #if QUOLL_VULKAN
     return layer.vkdev && layer.support_vulkan && layer.typeindex < 0;
@@ -20,11 +20,11 @@ inline bool runs_on_device(const Layer& layer) {
 }
 
 #if QUOLL_VULKAN
-// Records the layer, for each item where it takes no batches. tops comes with as many VkMats as
-// there are outputs. 0, or a negative code after a message.
+// Records the layer, item by item if it takes no batches. tops has as many VkMats as there are
+// outputs. Returns 0, or a negative code after a message.
 int record_custom_layer(const Layer& layer, const std::vector<VkMat>& bottoms,
                         std::vector<VkMat>* tops, VkCompute& commands, const Option& opt);
-// Has the layer's weights uploaded.
+// Uploads the layer's weights.
 int upload_custom_layer(Layer& layer, const Option& opt);
 #endif
 

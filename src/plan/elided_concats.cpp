@@ -36,7 +36,7 @@ void ElidedConcats::fastFree(void* ptr) {
     if (ptr != &count_) allocator_->fastFree(ptr);
 }
 
-// Null if the layer's output has none in this run.
+// Null if the layer's output has no alias in this run.
 const ConcatElision::Alias* ElidedConcats::alias_of(int index) const {
     if (!plan_ || (*layers_)[index]->tops.size() != 1) return nullptr;
     const ConcatElision::Alias& alias = plan_->aliases[(*layers_)[index]->tops[0]];
@@ -51,7 +51,7 @@ bool ElidedConcats::at(const ConcatElision::Alias& alias, const Mat& m) const {
            m.logical_shape() == there.logical_shape();
 }
 
-// Whether a Concat finds all that lies in its part of the block where it expects it.
+// Whether all that is in a Concat's part of the block is where the Concat expects it.
 bool ElidedConcats::inputs_are_aliased(int index, const std::vector<Mat>& inputs) const {
     const std::vector<int>& ids = (*layers_)[index]->bottoms;
     int first = plan_->aliases[(*layers_)[index]->tops[0]].first;
@@ -71,7 +71,7 @@ bool ElidedConcats::taken(int blob) const {
     return taken_[source < 0 ? blob : source];
 }
 
-// Whether every Mat that shares the block of this layer's output is known to lie in an alias of its
+// Whether every Mat that shares the block of this layer's output is known to be in an alias of its
 // own.
 bool ElidedConcats::read_in_aliases_only(int index, const std::vector<Mat>& inputs,
                                          const std::vector<Mat>& blobs) const {

@@ -1,4 +1,4 @@
-// Gives layers their alias in a Concat's output while a run goes on.
+// Concat elision during a run: hands out places in the outputs of Concats.
 #ifndef QUOLL_PLAN_ELIDED_CONCATS_H
 #define QUOLL_PLAN_ELIDED_CONCATS_H
 
@@ -9,32 +9,33 @@
 
 namespace quoll {
 
-// The block that will be a Concat's output is made when the first layer with an alias in it runs.
-// The layer finds a Mat there as its output, which Mat::create keeps if it asks for the same size,
-// elempack and allocator: it seems to have an owner of its own, a count and an allocator here. When
-// the layer has run, it becomes a Mat that shares the block's count, so that nothing works in place
-// on one part while others hold another, and the block goes with the last of them.
+// The block for a Concat's output is allocated when the first layer with an alias in it runs. That
+// layer's output is preset to a Mat in the block, which seems to have its own reference count and
+// allocator (both are of this class); Mat::create keeps that memory if it is asked for the same
+// size, elempack and allocator. After the layer has run, its output becomes a Mat that shares the
+// block's reference count, so that nothing works in place on one part while others hold another,
+// and the block is freed with the last of them.
 //
-// What an alias holds, and the Concat does not find there, would be overwritten by what it copies:
-// it then gets no block, and makes its output elsewhere, as without a plan.
+// If something is in an alias where the Concat does not expect it, the copies of the Concat would
+// overwrite it: such a Concat gets no block and makes its output elsewhere, as without elision.
 class ElidedConcats : private Allocator {
 public:
     ElidedConcats() : count_(0) {}
-    // Between runs there is nothing to copy.
+    // Copying is only possible between runs, when there is nothing to copy.
     ElidedConcats(const ElidedConcats&) : Allocator(), count_(0) {}
     ElidedConcats& operator=(const ElidedConcats&) { return *this; }
 
-    // A run of these layers of a net. opt: of the run; its blob_allocator makes the blocks.
+    // Starts a run of these layers. opt: that of the run; its blob_allocator makes the blocks.
     void begin(const std::shared_ptr<const ConcatElision>& plan, const std::vector<Layer*>& layers,
                const std::vector<int>& order, const Option& opt);
     void end();
 
-    // Before a layer runs on `inputs`, while `blobs` are those of the run: if its output has a
-    // alias, *top is made a Mat there, and opt->blob_allocator the one that keeps it. settle() must
-    // follow when the layer has run.
+    // To be called before a layer runs on `inputs`, where `blobs` are those of the run. If its
+    // output has an alias, *top becomes a Mat there, and opt->blob_allocator the allocator that
+    // keeps it. settle() must follow when the layer has run.
     bool offer(int index, const std::vector<Mat>& inputs, const std::vector<Mat>& blobs, Mat* top,
                Option* opt);
-    // What the layer has made becomes a Mat as others.
+    // Turns what the layer has made into an ordinary Mat.
     void settle(int index, Mat* top);
 
 private:

@@ -19,9 +19,10 @@ namespace quoll {
 
 namespace {
 
-// Sizes of one step that are kept: enough for an image pyramid.
+// How many segments are kept per first step: enough for an image pyramid.
 const size_t kSegments = 8;
-// Plans of a net: one for each blob asked for, and for each branch and loop body.
+// How many plans of a net are kept: there is one for each requested blob, and for each branch and
+// loop body.
 const size_t kPlans = 256;
 
 // The first of the list that `is` accepts, moved to its end; null if there is none.
@@ -158,7 +159,7 @@ public:
     }
 
 private:
-    // kBefore: made by an earlier step, or given; the others are made within the segment.
+    // kBefore: made by an earlier step, or given. The others are made within the segment.
     enum State : char { kBefore, kRead, kKnown, kUnknown };
 
     void add_steps();
@@ -272,7 +273,7 @@ bool ExecutionPlan::Compiler::add(const Layer& layer) {
     return true;
 }
 
-// Takes the step of the segment for other sizes if the layer's inputs are as they were there: a
+// Reuses the step of the segment for other sizes if the layer's inputs are the same as there: a
 // language model's next token changes the length of its caches and little else.
 bool ExecutionPlan::Compiler::repeat_step(const Layer& layer) {
     if (!like_ || segment_->end >= like_->end) return false;
@@ -348,7 +349,7 @@ int ExecutionPlan::Compiler::count_planar_readers(int blob) const {
     return count;
 }
 
-// The elempack of what the layer makes.
+// Finds the elempack of the layer's outputs.
 void ExecutionPlan::Compiler::plan_layouts(const Layer& layer, const std::vector<Shape>& out,
                                            PlanSegment::Step* step) {
     const DType stored = storage_type(opt_);
@@ -369,7 +370,7 @@ void ExecutionPlan::Compiler::plan_layouts(const Layer& layer, const std::vector
     keep_layouts(layer, step->layout);
 }
 
-// What the next steps find.
+// Records the layouts that the next steps find.
 void ExecutionPlan::Compiler::keep_layouts(const Layer& layer, const StepLayout& layout) {
     for (size_t i = 0; i < layer.tops.size(); i++) {
         Known& known = known_[layer.tops[i]];
@@ -396,7 +397,7 @@ void ExecutionPlan::Compiler::set_outputs(const Layer& layer, const std::vector<
     }
 }
 
-// False if some blob is not there, or of a size that is not known. Those that are made have values.
+// False if some blob is absent, or of unknown size. Blobs that are made here have values.
 bool ExecutionPlan::Compiler::stored_shapes(const std::vector<int>& blobs, State known_by,
                                             std::vector<Shape>* shapes) {
     for (int id : blobs) {
@@ -409,7 +410,7 @@ bool ExecutionPlan::Compiler::stored_shapes(const std::vector<int>& blobs, State
     return true;
 }
 
-// Layers of the application, and those of which the user gave an output, stay with the host.
+// Layers of the application, and layers of which the user gave an output, stay with the host.
 void ExecutionPlan::Compiler::offer_to_backends(const Layer& layer) {
     SizedStep step = {segment_->end, plan_.order_[segment_->end], {}, {}};
     const bool known = layer.typeindex >= 0 && stored_shapes(layer.bottoms, kRead, &step.inputs) &&
@@ -449,7 +450,7 @@ std::shared_ptr<const PlanSegment> ExecutionPlan::segment(size_t first,
         const std::shared_ptr<const PlanSegment> known =
             find_and_move_back(&segments_[first], fits);
         if (known) return known;
-        // The next of a row of runs, else the one that was used last.
+        // The segment that goes on from the last run, else the one that was used last.
         const auto goes_on = [&](const PlanSegment& s) {
             return find_growth(s, blobs, &growth) && growth.by == s.room + 1;
         };

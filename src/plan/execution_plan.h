@@ -1,4 +1,4 @@
-// How a net runs: which layers in which order, and how each of them on inputs of given sizes.
+// How a net runs: which layers in which order, and how each of them runs on inputs of given sizes.
 #ifndef QUOLL_PLAN_EXECUTION_PLAN_H
 #define QUOLL_PLAN_EXECUTION_PLAN_H
 
@@ -20,21 +20,22 @@ namespace quoll {
 class Select;
 class LoopEnd;
 
-// The layer if it is one whose inputs behind the first are computed only when they are chosen.
+// The layer as a Select, whose inputs behind the first are computed only when they are chosen; null
+// if it is none.
 const Select* as_select(const Layer& layer);
-// The layer if it is the end of a loop whose start is there: its other inputs are made by each
-// iteration. Without a start it is a layer as any other.
+// The layer as the end of a loop whose start is in the graph; its other inputs are computed in each
+// iteration. Null if it is none, or has no start: then it is a layer like any other.
 const LoopEnd* as_loop(const NetGraph& graph, const Layer& layer);
 bool is_input_layer(const Layer& layer);
-// f16 and bf16, which blobs may be stored as.
+// f16 and bf16: the types in which f32 blobs may be stored.
 inline bool is_storage_type(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
-// An empty blob that is more than the layer knows how to deal with.
+// Whether the blob has no values and the layer cannot handle that.
 bool lacks_values(const Layer& layer, const Shape& shape);
-// The dtypes that a layer's inputs have when it runs: 16-bit ones that it does not take are
-// widened, and f32 ones beside those that it takes are narrowed.
+// Changes dtypes to those with which the layer runs: 16-bit inputs that it does not take are
+// widened; f32 inputs beside 16-bit ones that it takes are narrowed.
 void input_dtypes(const Layer& layer, std::vector<Shape>* inputs);
 
-// What of the options plans depend on.
+// The options on which plans depend.
 struct PlanOptions {
     PlanOptions(const Option& opt, bool joined_regions, bool recorded_regions)
         : num_threads(opt.num_threads),
@@ -65,34 +66,36 @@ struct PlanSegment {
         std::vector<Shape> told;    // of the outputs by the shape rules; empty: not all are known
     };
     const Step& step(size_t i) const { return *steps[i - first]; }
-    // In `regions`; -1: the host runs it.
+    // The index in `regions` of step i's region; -1: the host runs it.
     int region_of(size_t i) const {
         return region_of_step.empty() ? -1 : region_of_step[i - first];
     }
 
     size_t first = 0, end = 0;
-    // Segments for other sizes share those whose inputs are the same.
+    // Segments for other sizes share the steps whose inputs are the same.
     std::vector<std::shared_ptr<const Step>> steps;
-    // What it was made for: blobs that earlier steps or the user gave. dims 0: not there.
+    // The blobs that it was made for, given by the user or by earlier steps. dims 0: absent.
     std::vector<std::pair<int, BlobLayout>> reads;
-    // Or for those along the axes `grows`, of each of them (-1: as it is), longer by 1 to `room`.
+    // It also serves blobs that are longer by 1 to `room` along the axes `grows`, one axis per blob
+    // (-1: its size stays).
     std::vector<int> grows;
     int room = 0;
     std::shared_ptr<const ConcatElision> aliases;  // null: none
     std::vector<PlannedRegion> regions;
     std::vector<int> region_of_step;  // empty: all -1
-    // Of a region's: whether its inputs never leave the region, so that the host has none of them.
+    // For each step of a region: whether its inputs never leave the region, so that the host has
+    // none of them.
     std::vector<char> is_inner;
     std::vector<size_t> left_to_host;  // RegionPlanner's
-    // Where blobs lie in light mode; null: nothing that begins and ends within the segment.
+    // Where blobs are in memory in light mode; null if no blob begins and ends within the segment.
     std::shared_ptr<const SegmentMemory> memory;
 };
 
-// The steps that compute some blobs when certain others are there. Immutable but for its segments,
-// which are added when sizes come up; any thread.
+// The steps that compute certain blobs when certain others are given. Immutable except for its
+// segments, which are added as sizes come up; any thread may use it.
 class ExecutionPlan {
 public:
-    // given: the blobs that are there, ascending.
+    // given: the blobs that are given, ascending.
     ExecutionPlan(const NetGraph& graph, const std::vector<int>& wanted,
                   const std::vector<int>& given, const PlanOptions& options);
     bool is_for(const std::vector<int>& wanted, const std::vector<int>& given,
@@ -104,14 +107,14 @@ public:
         return std::find(wanted_.begin(), wanted_.end(), blob) != wanted_.end();
     }
     bool is_given(int blob) const { return std::binary_search(given_.begin(), given_.end(), blob); }
-    // Layers, each after those that it reads from. What a choice or a loop computes in between is
-    // not among them.
+    // The layers, each after those that it reads from. What a choice or a loop computes in between
+    // is not among them.
     const std::vector<int>& order() const { return order_; }
-    // Of a layer in the order; (size_t)-1: it is not there.
+    // The position of a layer in the order; (size_t)-1 if it is not in it.
     size_t position(int layer) const { return positions_[layer]; }
     // Whether no later step reads input i of the layer.
     bool is_last_read(size_t step, size_t i) const { return last_reads_[first_read_[step] + i]; }
-    // That begins with step `first`, with these blobs as they are then.
+    // The segment that begins with step `first`, for these blobs as they are at that point.
     std::shared_ptr<const PlanSegment> segment(size_t first, const std::vector<Mat>& blobs,
                                                const Option& opt) const;
 
@@ -129,11 +132,11 @@ private:
     std::vector<char> last_reads_;
 
     mutable std::mutex lock_;
-    // By first step, the one that was used last at the end.
+    // By first step; the segment that was used last is at the end.
     mutable std::vector<std::vector<std::shared_ptr<const PlanSegment>>> segments_;
 };
 
-// The plans of a net that were used last.
+// The most recently used plans of a net.
 class ExecutionPlans {
 public:
     std::shared_ptr<const ExecutionPlan> get(const NetGraph& graph, const std::vector<int>& wanted,

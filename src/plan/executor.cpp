@@ -53,7 +53,7 @@ int Executor::run(int blob) {
         wanted_.assign(1, blob);
         return run_for(wanted_);
     });
-    // What a run that ended early has left.
+    // A run that ended early may have left these changed.
     opt.lightmode = lightmode;
     depth_ = loop_depth_ = 0;
     placing_ = -1;
@@ -93,7 +93,7 @@ int Executor::run_for(const std::vector<int>& wanted) {
     return kOk;
 }
 
-// Users' allocators may count on blobs that do not share memory.
+// Allocators of the application may rely on blobs not sharing memory.
 void Executor::begin_segment(const ExecutionPlan& plan, const PlanSegment& segment) {
     if (depth_ > 0) return;
     leave_arena();
@@ -141,7 +141,7 @@ int Executor::run_step(const Step& step) {
     return status;
 }
 
-// What the plan says of a layer, before it runs.
+// Tells the observer what the plan says of a layer, before it runs.
 void Executor::announce(const Step& step) const {
     const Layer& layer = *graph_->layers[step.layer];
     StepLayout layout = step.sized.layout;
@@ -159,7 +159,7 @@ int Executor::check_finite_after(const Layer& layer) {
     return kError;
 }
 
-// Those that only layers read which can do without may be absent.
+// Inputs that are read only by layers that can do without may be absent.
 int Executor::check_inputs_given(const Layer& layer, const ExecutionPlan& plan) const {
     for (int id : layer.tops) {
         const std::vector<int>& readers = graph_->consumers[id];

@@ -18,26 +18,26 @@ namespace quoll {
 
 class Executor {
 public:
-    // Of a loaded net. buffers: what serves Extractors that were given no allocators.
+    // An executor of a loaded net. buffers: serves Extractors that were given no allocators.
     Executor(const NetGraph& graph, ExecutionPlans& plans, RunBuffers* buffers, const Option& opt);
 
     void reset();
-    // Computes a blob of the graph, unless it is there. 0, kNeedsHostWeights, or a negative code
-    // after a message.
+    // Computes a blob of the graph, unless it is there already. Returns 0, kNeedsHostWeights, or a
+    // negative code after a message.
     int run(int blob);
 
     Option opt;
     LayerObserver* observer = nullptr;
     std::vector<Mat> blobs;
     std::vector<char> is_input;  // blobs that the user gave
-    // Blobs in the memory of a device: their Mat has sizes and no values until a layer on the host
+    // Blobs in the memory of a device: their Mat has sizes but no values until a layer on the host
     // reads it.
     std::map<int, VkMat> device_blobs;
     void set_device_blob(int blob, const VkMat& m);
-    // Records regions whose back ends do that, and runs them when the host needs what they make;
-    // null: none.
+    // Where regions are recorded whose back ends can record; it is submitted when the host needs
+    // what they make. Null: nothing is recorded.
     VkCompute* commands = nullptr;
-    // Brings a blob that is on the device to the host.
+    // Downloads a blob that is on the device.
     int fetch(int blob);
     std::vector<char> has_run;  // layers that have run at least once
 
@@ -120,16 +120,16 @@ private:
     int placing_ = -1;  // the layer that runs, if its output may be given a place
     ElidedConcats elided_;
     FiniteCheck finite_;
-    // What a run needs on the way, kept so that the next finds it allocated.
+    // Working memory of a run, kept so that the next run need not allocate it.
     std::vector<int> wanted_, given_;
     std::vector<Mat> layer_inputs_, layer_outputs_;
 };
 
-// f16 and bf16 become f32; others are left alone.
+// Converts f16 and bf16 to f32; others are left alone.
 void widen_storage(const Mat& in, Mat* out, const Option& opt);
-// An untyped Mat of 16-bit values becomes one of the type that blobs are stored as.
+// Gives an untyped Mat of 16-bit values the type that blobs are stored as.
 void take_for_stored(Mat* m, const Option& opt);
-// Widening of a Mat without values.
+// Widens a Mat without values.
 void widen_empty(Mat* m);
 
 }  // namespace quoll

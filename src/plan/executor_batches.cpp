@@ -12,7 +12,7 @@ namespace quoll {
 
 namespace {
 
-// For n items of this layout; empty where these have no values.
+// Makes a batch of n items of this layout; empty if these have no values.
 void create_batch(const BlobLayout& item, int n, const Option& opt, Mat* all) {
     Shape shape = item.shape;
     shape.n = n;
@@ -39,7 +39,7 @@ void copy_item(const Mat& m, int b, Mat* all) {
 
 }  // namespace
 
-// The outputs for a batch of no items: those of one item, none of them.
+// Makes the outputs for a batch of no items: the sizes of one item, with n 0.
 int Executor::forward_no_items(const Layer& layer) {
     std::vector<Shape> in = shapes_of(layer_inputs_), out;
     for (Shape& s : in) s.n = 1;
@@ -118,7 +118,7 @@ int Executor::forward_items(const Step& step, int n, bool* as_planned) {
     return status;
 }
 
-// Puts output i of item b of n where it belongs in layer_outputs_, unless it lies there.
+// Puts output i of item b of n into its place in layer_outputs_, unless it is there already.
 int Executor::stack_item(const Layer& layer, const Mat& m, int b, int n, size_t i) {
     Mat& all = layer_outputs_[i];
     if (is_in_place(m, all, b)) return kOk;

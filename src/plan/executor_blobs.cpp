@@ -42,7 +42,7 @@ void widen_empty(Mat* m) {
     if (is_storage_type(m->dtype)) m->dtype = DType::f32, m->elemsize = 4;
 }
 
-// A layer that has never run, in this plan or outside it, may still want the blob.
+// A layer that has never run, in this plan or outside it, may still read the blob.
 bool Executor::is_read_no_more(const Step& step, size_t input) const {
     const int id = graph_->layers[step.layer]->bottoms[input];
     const std::vector<int>& readers = graph_->consumers[id];
@@ -95,8 +95,8 @@ int Executor::convert_input(const Layer& layer, Mat* m, bool lacking) const {
     return m->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
-// An f32 blob beside stored ones (the user gave it, or it holds more than f16 can) is stored too
-// where the layer takes both, unless that loses values: then all are f32.
+// An f32 blob beside 16-bit ones (the user gave it, or it holds more than f16 can) is narrowed too
+// if the layer takes both and no value is lost; otherwise all are widened to f32.
 int Executor::narrow_inputs(const Layer& layer) {
     DType stored = DType::f32;
     for (const Mat& m : layer_inputs_)
@@ -139,7 +139,7 @@ int Executor::store_output(const Layer& layer, size_t i, Mat* m) {
         // What f16 cannot hold stays f32.
         if (!opt.use_fp16_storage || !has_overflown(*m, stored)) *m = stored;
     }
-    // Who looks at outputs behind the layer finds them there.
+    // Observers and the check look at the outputs after the layer has run.
     if (observer || opt.check_finite)
         blobs[id] = *m;
     else

@@ -27,7 +27,7 @@ int Executor::fetch_inputs(const Layer& layer) {
     return kOk;
 }
 
-// A layer of the application's that records itself.
+// Runs a layer of the application that records itself.
 #if QUOLL_VULKAN
 int Executor::run_on_device(const Layer& layer) {
     VkCompute own(layer.vkdev);
@@ -45,7 +45,7 @@ int Executor::run_on_device(const Layer& layer) {
     return take_from_device(layer, &made, on);
 }
 
-// As f16 or f32, as the net stores floats on its device.
+// Uploads a blob, as f16 or f32, depending on how the net stores floats on its device.
 int Executor::bring_to_device(int blob, VkCompute& on, VkMat* m) {
     const DType stored = opt.use_fp16_storage ? DType::f16 : DType::f32;
     const auto there = device_blobs.find(blob);
@@ -64,7 +64,7 @@ int Executor::bring_to_device(int blob, VkCompute& on, VkMat* m) {
     return on.record_upload(values, *m, opt);
 }
 
-// Outputs stay on the device where the run goes on recording.
+// Outputs stay on the device if the run goes on recording.
 int Executor::take_from_device(const Layer& layer, std::vector<VkMat>* made, VkCompute& on) {
     const bool stays = commands && depth_ == 0;
     std::vector<Mat> values(made->size());

@@ -6,7 +6,8 @@
 
 namespace quoll {
 
-// The first step's turn is that of all of them. on_host: whether the host runs them instead.
+// Runs the whole region when its first step is due. on_host: whether the host runs the steps
+// instead.
 int Executor::run_in_region(const Step& step, const PlanSegment& segment, char* on_host) {
     const PlannedRegion& region = segment.regions[segment.region_of(step.at)];
     const Layer& layer = *graph_->layers[step.layer];
@@ -30,7 +31,7 @@ int Executor::run_region(const Layer& first, const PlannedRegion& region, char* 
     if (*on_host) return kOk;
     if (observer) observer->runs_on(first, region.backend->name());
     if (observer) observer->before(first);
-    // Within a loop the next iteration may want on the host what this one makes.
+    // Within a loop, the next iteration may need on the host what this one makes.
     const bool records = commands && depth_ == 0 && region.compiled->records();
     int status = records ? record_region(region) : run_compiled(region);
     if (falls_back(first, region, status)) {
@@ -51,8 +52,8 @@ bool Executor::falls_back(const Layer& first, const PlannedRegion& region, int s
     return true;
 }
 
-// A blob may be other than the plan was made for: of another size than a rule said, f32 because
-// f16 cannot hold its values.
+// A blob may differ from what the plan was made for: another size than a shape rule said, or f32
+// because f16 cannot hold its values.
 bool Executor::are_as_planned(const PlannedRegion& region) const {
     int longer = -1;  // what grows, by how much
     for (const RegionValue& v : region.region.values) {

@@ -1,4 +1,4 @@
-// Looks for the layer in which infinite values or NaNs begin.
+// Finds the layer in which infinite values or NaNs begin.
 #ifndef QUOLL_FINITE_CHECK_H
 #define QUOLL_FINITE_CHECK_H
 
@@ -10,14 +10,14 @@
 
 namespace quoll {
 
-// Told of each layer that ran. Infinite values that a layer reads (a mask of -inf) it may hand on,
-// and what a model holds as a constant may be infinite: the finding is the first layer that makes
-// such values of finite ones, or NaN of inputs without.
+// Observes each layer that runs. A layer may pass on infinite values that it reads (a mask of
+// -inf), and a model's constants may be infinite. So the finding is the first layer that makes
+// infinite values from finite ones, or NaN from inputs without NaN.
 class FiniteCheck : public LayerObserver {
 public:
     void before(const Layer&) override {}
     void after(const Layer& layer, const std::vector<Mat>& outputs) override;
-    // "[Type name] ...", "" as long as there is none.
+    // "[Type name] ...", or "" if there is no finding yet.
     const std::string& finding() const { return finding_; }
     void clear();
 

@@ -6,13 +6,13 @@ namespace quoll {
 
 namespace {
 
-// Runs that a region serves behind the one that it was made for: so many, and twice as many each
-// time that a row of runs goes on behind it, as making a region ready takes as long as some ten
-// runs need on the host. Blobs that grow get memory for as many more.
+// For how many further lengths a region is compiled: kFirstRoom, and twice as many each time that
+// the runs go on beyond it, since compiling a region takes as long as some ten runs need on the
+// host. Blobs that grow get memory for as many more.
 const int kFirstRoom = 32, kMostRoom = 256;
 
-// The axis along which `now` is longer by `by`, or by any where that is 0; -1: they differ
-// otherwise.
+// The axis along which `now` is longer than `before`: by `by`, or by any amount if that is 0. -1:
+// they differ in another way.
 int grown_axis(const BlobLayout& before, const BlobLayout& now, int* by) {
     const Shape &a = before.shape, &b = now.shape;
     if (before.elempack != 1 || now.elempack != 1 || a.dims != b.dims) return -1;

@@ -1,4 +1,4 @@
-// How the blobs of a step lie in memory, and what is converted before and behind its layer.
+// How the blobs of a step are laid out in memory, and what is converted before and after its layer.
 #ifndef QUOLL_PLAN_LAYOUT_PLAN_H
 #define QUOLL_PLAN_LAYOUT_PLAN_H
 
@@ -10,7 +10,7 @@ namespace quoll {
 
 struct SegmentMemory;
 
-// Decided when a segment is compiled. dims 0: an input that is absent, or an output of which
+// Decided when a segment is compiled. dims 0: an input that is absent, or an output about which
 // nothing is known.
 struct StepLayout {
     bool known = false;               // else the executor converts by what it finds
@@ -27,10 +27,11 @@ bool lies_as(const Mat& m, const BlobLayout& layout);
 bool same_layout(const BlobLayout& a, const BlobLayout& b);
 BlobLayout layout_of(const Mat& m);
 
-// The step's inputs as the layer gets them. `arrives` and `batch` are set.
+// Plans the step's inputs as the layer gets them. `arrives` and `batch` have to be set.
 void plan_inputs(const Layer& layer, StepLayout* step);
-// The outputs, of these sizes (f32 where they are floats, of all items), as the layer makes them
-// and as they are stored: dtype `stored`, f32 for none. Inputs are planned.
+// Plans the outputs as the layer makes them and as they are stored. The sizes are those of all
+// items, f32 for floats; stored: the dtype in which floats are kept, f32 if none. Inputs have to be
+// planned before.
 void plan_outputs(const Layer& layer, const LayerPlan* plan, const std::vector<Shape>& shapes,
                   DType stored, const Option& opt, StepLayout* step);
 

@@ -1,4 +1,4 @@
-// Blobs as the plan lays them out, and what comes otherwise.
+// Conversion of blobs to the planned layouts, and of blobs that come in another one.
 #include "layer/common/schema.h"
 #include "plan/executor.h"
 
@@ -15,7 +15,7 @@ bool Executor::inputs_arrive(const Layer& layer, const StepLayout& planned) cons
     return all;
 }
 
-// Widens and unpacks; what is narrowed depends on its values, see narrow_inputs.
+// Widens and unpacks. What is narrowed depends on its values: see narrow_inputs.
 int Executor::convert_as_planned(const BlobLayout& to, Mat* m) const {
     if (m->dims == 0) return kOk;
     if (is_storage_type(m->dtype) && to.shape.dtype == DType::f32) {
@@ -31,7 +31,7 @@ int Executor::convert_as_planned(const BlobLayout& to, Mat* m) const {
     return m->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
-// Outputs that all readers want planar.
+// Unpacks outputs of which all readers want planar blobs.
 int Executor::unpack_outputs(const Layer& layer, const StepLayout& planned) {
     if (!planned.known) return kOk;
     for (size_t i = 0; i < layer.tops.size(); i++) {

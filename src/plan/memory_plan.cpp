@@ -12,8 +12,8 @@ struct Placed {
     int first, last;
 };
 
-// The offset of the smallest gap of `bytes` or more between blocks that live at the same time, or
-// behind the last of them. placed: ascending by begin.
+// The offset of the smallest gap of at least `bytes` between blocks that live at the same time, or
+// the end of the last of them. placed: ascending by begin.
 size_t find_gap(const std::vector<Placed>& placed, const MemoryRequest& request, size_t bytes) {
     size_t end = 0, best = 0, smallest = (size_t)-1;
     for (const Placed& p : placed) {

@@ -17,18 +17,20 @@ struct NetGraph {
     std::vector<Layer*> layers;
     // For each blob, the layers that read it, ascending.
     std::vector<std::vector<int>> consumers;
-    // Asked in this order which steps they run; the host runs the rest.
+    // They are asked in this order which steps they run; the host runs the rest.
     std::vector<std::shared_ptr<Backend>> backends;
-    // By layer, empty: none: its weights are a back end's alone, the host cannot run it.
+    // For each layer (empty: for none) whether only a back end has its weights, so that the host
+    // cannot run it.
     std::vector<char> off_host;
-    // By blob, empty: none: stays f32 where others are half floats (plan/precise_blobs.h).
+    // For each blob (empty: for none) whether it stays f32 where others are half floats
+    // (plan/precise_blobs.h).
     std::vector<char> precise;
     Option loaded_opt;         // the options that create_pipeline saw
     bool has_concats = false;  // in their fast form
 
-    // Whether what a layer made as f32 is kept in the storage type. What no layer reads is not: the
-    // application would have it widened again, a language model's caches in each step. Other back
-    // ends store what they make themselves.
+    // Whether a blob that a layer made as f32 is kept in the storage type. One that no layer reads
+    // is not: the application would have it widened again (the caches of a language model, in each
+    // step). Back ends other than the host store what they make themselves.
     bool is_narrowed(int blob) const {
         if (!backends.empty()) return true;
         return !consumers[blob].empty() && (precise.empty() || !precise[blob]);
@@ -36,7 +38,8 @@ struct NetGraph {
     bool is_off_host(int layer) const { return !off_host.empty() && off_host[layer]; }
 };
 
-// Not an error: the host has to run a layer whose weights it has given up (NetGraph::off_host).
+// Not an error code: the host has to run a layer whose weights it has given up
+// (NetGraph::off_host).
 const int kNeedsHostWeights = 1;
 
 }  // namespace quoll

@@ -27,19 +27,19 @@ bool is_one_of(int value, std::initializer_list<int> values) {
     return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-// The power that a layer with a constant exponent raises its input to; 1: it does not.
+// The power to which a layer with a constant exponent raises its input; 1: it does not.
 float exponent_of(const Layer& layer) {
     if (const Power* power = as<Power>(&layer)) return power->power;
     const BinaryOp* binary = as<BinaryOp>(&layer);
     return binary && binary->with_scalar && binary->op_type == BinaryOp::POW ? binary->b : 1.f;
 }
 
-// What is lost in half floats and would be missed. Of kSums the larger parts must be exact, too:
-// the quiet bins of a spectrum are differences of loud samples.
+// What must not be lost in half floats. kSums: larger parts must be exact, too, since the quiet
+// bins of a spectrum are differences of loud samples.
 enum Need : char { kNothing, kSmallValues, kSums };
 
-// What a layer whose results differ most where values are smallest needs of input i: logarithms,
-// roots, quotients.
+// What the layer itself needs of input i: logarithms, roots and quotients differ most where values
+// are smallest.
 Need own_need(const Layer& layer, size_t i) {
     if (as<Log>(&layer)) return kSums;
     bool spreads = exponent_of(layer) < 1.f;
@@ -52,7 +52,7 @@ Need own_need(const Layer& layer, size_t i) {
     return spreads ? kSmallValues : kNothing;
 }
 
-// Whether small values of the input are small ones of the output, however small.
+// Whether small values of the input give small values of the output, however small.
 bool passes_on(Layer& layer) {
     FusionTarget linear;
     if (layer.fusion_target(&linear)) return !linear.activation_type || !*linear.activation_type;
@@ -66,14 +66,14 @@ bool passes_on(Layer& layer) {
            as<AbsVal>(&layer) || as<Power>(&layer) || as<Stft>(&layer) || as<Spectrogram>(&layer);
 }
 
-// The layer of whose output the blob is a copy.
+// The layer whose output the blob is a copy of.
 int origin_of(const NetGraph& graph, int blob) {
     const int producer = graph.blobs[(size_t)blob].producer;
     const bool copied = producer >= 0 && as<Split>(graph.layers[(size_t)producer]);
     return copied ? graph.layers[(size_t)producer]->bottoms[0] : blob;
 }
 
-// Squares have twice the exponent of what they are made of, which half floats hold well.
+// The operand of a square has half its exponent, which half floats hold well.
 bool squares(const NetGraph& graph, const Layer& layer) {
     const UnaryOp* const unary = as<UnaryOp>(&layer);
     const Reduction* const reduction = as<Reduction>(&layer);
@@ -111,7 +111,7 @@ void widen_inputs_of_precise_blobs(NetGraph* graph) {
                            [&](int blob) { return graph->precise[(size_t)blob] != kNothing; });
     };
     for (Layer* layer : graph->layers) {
-        // One beside half floats would become half floats.
+        // An f32 blob beside half floats would be narrowed.
         const bool reads = layer->bottoms.size() > 1 && any_precise(layer->bottoms);
         if (layer->typeindex >= 0 && !has_trait(*layer, kSharesMemory) &&
             (reads || any_precise(layer->tops)))

@@ -19,15 +19,17 @@ void RegionPlanner::choose_backends() {
     }
 }
 
-// Null if the blob is no constant, or one that the back end wants as others.
+// The constant that the blob is; null if it is none, or one that the back end wants as an ordinary
+// blob.
 const Mat* RegionPlanner::constant_of(int blob, int backend) const {
     const int producer = graph_.blobs[blob].producer;
     const MemoryData* data = producer < 0 ? nullptr : as<MemoryData>(graph_.layers[producer]);
     return data && graph_.backends[backend]->keeps_constants() ? &data->value() : nullptr;
 }
 
-// A step joins the region that its back end works on if all that it reads is made within it, or
-// before the region begins: it then runs earlier than its turn, which nothing between depends on.
+// A step joins the region that its back end is working on if all that it reads is made within the
+// region, or before the region begins: it then runs earlier than its turn, which nothing in between
+// depends on.
 std::vector<RegionPlanner::Draft> RegionPlanner::draft_regions() const {
     struct Maker {
         int draft;     // -1: the host
@@ -111,7 +113,8 @@ PlannedRegion RegionPlanner::make_region(const Draft& draft, bool keeps_all) con
     return planned;
 }
 
-// What is left to the host changes what the others may share a region with: once more, then.
+// Leaving a step to the host changes which steps can share a region, so the others are drafted
+// again.
 std::vector<PlannedRegion> RegionPlanner::plan() {
     choose_backends();
     for (;;) {

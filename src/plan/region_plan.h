@@ -13,31 +13,33 @@ namespace quoll {
 struct PlannedRegion {
     const Backend* backend = nullptr;
     Region region;
-    // Ascending. All of them run when the first one's turn comes.
+    // Ascending. All of them run when the first one is due.
     std::vector<size_t> steps;
-    // Null: the back end could not make it ready, and said why.
+    // Null: the back end could not compile it, and has said why.
     std::shared_ptr<const CompiledRegion> compiled;
 };
 
 struct SizedStep {
     size_t step;
     int layer;
-    // As in RegionValue. Both empty: not all are there, not all of them known; the host runs it.
+    // As in RegionValue. Both empty: some blobs are missing or of unknown size; the host runs the
+    // step.
     std::vector<Shape> inputs, outputs;
 };
 
 class RegionPlanner {
 public:
-    // joined: steps share regions; else the steps of a region each have one of their own, of which
-    // all outputs are downloaded. recorded: what the application gives and takes is in the back
-    // end's memory.
+    // joined: steps share regions; otherwise each step has a region of its own, of which all
+    // outputs are downloaded. recorded: what the application gives and takes is in the back end's
+    // memory.
     RegionPlanner(const NetGraph& graph, const std::vector<int>& wanted, bool joined, bool recorded)
         : graph_(graph), wanted_(wanted), joined_(joined), recorded_(recorded) {}
-    // Ascending; all that compute something.
+    // To be called in ascending order, for every step that computes something.
     void add(SizedStep step) { steps_.push_back(std::move(step)); }
-    // The regions that are worth it, not compiled.
+    // The regions that are worth their copies, not compiled.
     std::vector<PlannedRegion> plan();
-    // Behind plan(): the steps that a back end would run, were the copies not dearer.
+    // After plan(): the steps that a back end could run, but for which the copies cost more than
+    // they gain.
     const std::vector<size_t>& left_to_host() const { return left_to_host_; }
 
 private:

@@ -7,15 +7,16 @@
 
 namespace quoll {
 
-// fast_malloc lets the system take pages of this size as far as a block fills them. Where little is
-// missing the first run is faster with one page more than with hundreds of small ones.
+// The system backs a block of fast_malloc with pages of this size as far as the block fills them.
+// If a little is missing, the first run is faster with one page more than with hundreds of small
+// ones.
 static size_t fill_pages(size_t bytes) {
     const size_t page = 2 << 20, behind = bytes % page;
     return bytes > page && behind > page / 2 ? bytes - behind + page : bytes;
 }
 
 Arena::Arena(Allocator* rest) : rest_(rest), workspace_(this) {}
-// What somebody still reads leaks, as it does with a pool.
+// What somebody still reads is leaked, as in a pool.
 Arena::~Arena() {
     if (used_.empty()) fast_free(base_);
 }
@@ -93,7 +94,7 @@ void* Arena::fastMalloc(size_t size) {
     return rest_->fastMalloc(size);
 }
 
-// The smallest range between those that are used now and those that the step may still ask for.
+// The smallest range between those that are in use now and those that the step may still ask for.
 void* Arena::take_gap(size_t size) {
     {
         std::lock_guard<std::mutex> lock(lock_);
@@ -107,7 +108,7 @@ void* Arena::take_gap(size_t size) {
         };
         size_t used = 0;
         while (memory_) {
-            // The next range, of either kind, that ends behind `end`.
+            // The next range of either kind that ends beyond `end`.
             Range next = {memory_->plan.bytes, (size_t)-1};
             while (used < used_.size() && used_[used].end <= end) used++;
             if (used < used_.size() && used_[used].begin < next.begin) next = used_[used];
@@ -146,7 +147,7 @@ RunBuffers::RunBuffers() {
     pool.set_size_drop_threshold(1);
 }
 
-// The smallest that is large enough, else the largest, which grows.
+// The smallest arena that is large enough, else the largest, which grows.
 Arena* RunBuffers::begin(const SegmentMemory& memory) {
     std::lock_guard<std::mutex> lock(lock_);
     const size_t bytes = memory.plan.bytes + kMallocOverread;

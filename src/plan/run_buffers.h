@@ -1,4 +1,4 @@
-// The memory that runs of a net, or of several, take their blobs from.
+// The memory for blobs of the runs of a net, or of several nets.
 #ifndef QUOLL_PLAN_RUN_BUFFERS_H
 #define QUOLL_PLAN_RUN_BUFFERS_H
 
@@ -11,19 +11,19 @@
 
 namespace quoll {
 
-// One block of memory for the blobs of one run at a time, which hands out what SegmentMemory says:
-// what a step asks for gets the place of the planned block of exactly that size, unless something
-// still lies there, as a blob that an observer holds. Temporary memory comes from what is free
-// during the step. All else comes from `rest`. Any thread may free, also when the run is over.
+// One block of memory for the blobs of one run at a time, which follows SegmentMemory: a request
+// during a step gets the place of the planned block of exactly that size, unless something still
+// occupies it, such as a blob that an observer holds. Temporary memory comes from what is free
+// during the step, everything else from `rest`. Any thread may free, also after the run.
 class Arena : public Allocator {
 public:
     explicit Arena(Allocator* rest);
     ~Arena();
-    // For steps of this segment. False: no memory.
+    // Starts the steps of this segment. False: no memory.
     bool begin(const SegmentMemory& memory);
     void begin_step(size_t step);
     void end();
-    // Nobody runs in it, and no blob is left.
+    // No run uses it, and no blob is left in it.
     bool is_idle() const;
     void release();
     size_t capacity() const { return capacity_; }
@@ -32,8 +32,8 @@ public:
     void* fastMalloc(size_t size) override;
     void fastFree(void* ptr) override;
     Allocator* workspace() { return &workspace_; }
-    // Temporary memory for each of some items of a batch that run side by side: of its own, so that
-    // they do not wait for each other. False: no memory.
+    // Makes temporary memory for each of the items of a batch that run side by side, so that they
+    // do not wait for each other. False: no memory.
     bool make_item_pools(int items);
     Allocator* item_pool(int item) { return item_pools_[(size_t)item].get(); }
 
@@ -66,14 +66,14 @@ private:
     std::vector<Range> used_;      // ascending
 };
 
-// Shared by the Extractors of a net, so that it outlives the last of them.
+// Shared by the Extractors of a net, so that it lives as long as the last of them.
 class RunBuffers {
 public:
-    // Any kept block of the pool that is large enough serves, and one that is too small goes when a
-    // larger one is asked for: there are never more blocks than were in use at once, and runs of
+    // Its pool hands out any kept block that is large enough, and drops one that is too small when
+    // a larger one is asked for: there are never more blocks than were in use at once, and runs of
     // the same sizes soon find all they need.
     RunBuffers();
-    // For one run, which gives it back with end(); null when there is no memory.
+    // An arena for one run, which returns it with end(); null if there is no memory.
     Arena* begin(const SegmentMemory& memory);
     void end(Arena* arena);
     // Frees what no run uses.

@@ -13,10 +13,10 @@ namespace quoll {
 
 namespace {
 
-// Planning takes time that grows with the square of their number.
+// Planning takes time that grows with the square of the number of blocks.
 const size_t kMostBlocks = 10000;
 
-// What Mat::create asks an allocator for.
+// The bytes for which Mat::create asks an allocator.
 size_t block_bytes(const BlobLayout& b) {
     Shape s = b.shape;
     if (s.total() == 0) return 0;
@@ -27,7 +27,8 @@ size_t block_bytes(const BlobLayout& b) {
     return kMallocAlign + item * s.n;
 }
 
-// Runs the steps without their values: which blobs share memory, and from when to when it is held.
+// Goes through the steps without values: finds out which blobs share memory, and from when to when
+// it is held.
 class Simulation {
 public:
     Simulation(const ExecutionPlan& plan, const NetGraph& graph, const PlanSegment& segment)
@@ -94,7 +95,7 @@ int Simulation::add(const BlobLayout& layout) {
     return (int)memories_.size() - 1;
 }
 
-// What was there before the segment has an owner elsewhere where the user gave it.
+// A blob from before the segment has an owner elsewhere if the user gave it.
 int Simulation::memory_of(int blob) {
     const auto found = memory_of_.find(blob);
     if (found != memory_of_.end()) return found->second;
@@ -176,7 +177,7 @@ int Simulation::made_memory(const Layer& layer, const StepLayout& layout, size_t
     return add(made);
 }
 
-// What is kept of output i.
+// The memory of output i as it is kept.
 int Simulation::output_memory(const Layer& layer, const StepLayout& layout, size_t i, bool alone) {
     if (layout.batch > 1 && !writes_into_batch(layer)) {
         hold(add(layout.makes[i]));  // of an item

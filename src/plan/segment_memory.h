@@ -1,4 +1,4 @@
-// Where the blobs of a segment lie in one block of memory, the arena, while it runs in light mode.
+// Where the blobs of a segment are in one block of memory, the arena, while it runs in light mode.
 #ifndef QUOLL_PLAN_SEGMENT_MEMORY_H
 #define QUOLL_PLAN_SEGMENT_MEMORY_H
 
@@ -13,9 +13,9 @@ namespace quoll {
 class ExecutionPlan;
 struct PlanSegment;
 
-// Blobs, and what inputs and outputs are converted to, that begin and end within the segment. What
-// shares memory is one: outputs made over inputs, views, parts of a Concat's output. What outlives
-// the segment (answers, blobs for layers that run later) has memory of its own.
+// Covers the blobs, and converted inputs and outputs, that begin and end within the segment. Blobs
+// that share memory count as one: outputs made over inputs, views, parts of a Concat's output. What
+// outlives the segment (answers, blobs for layers that run later) has memory of its own.
 struct SegmentMemory {
     struct Block {
         size_t bytes;  // as Mat::create asks an allocator for
@@ -25,12 +25,13 @@ struct SegmentMemory {
     std::vector<size_t> first;            // of each step of the segment, and one behind the last
     std::vector<MemoryRequest> requests;  // of the blocks; steps count from the segment's first
     MemoryPlan plan;
-    // Of all blobs each by itself, those with memory of their own outside the arena.
+    // The sum of all blobs, each counted by itself; and of those with memory of their own outside
+    // the arena.
     size_t all_bytes = 0, own_bytes = 0;
 };
 
-// Null if there is no such blob, or there are too many to plan. like: of a segment for other sizes,
-// whose plan is taken where the requests are the same; null: none.
+// Null if there is no such blob, or there are too many to plan. like: the memory of a segment for
+// other sizes, whose plan is reused if the requests are the same; null: none.
 std::shared_ptr<const SegmentMemory> plan_segment_memory(const ExecutionPlan& plan,
                                                          const NetGraph& graph,
                                                          const PlanSegment& segment,

@@ -25,11 +25,12 @@ namespace quoll {
 // it.
 static const size_t kMaxBlock = SIZE_MAX / 4;
 
-// Large blocks begin on pages of this size, where the system has them: fewer faults when they are
-// touched first, and fewer misses when addresses are translated.
+// Large blocks begin on pages of this size, if the system has them: fewer page faults when they are
+// first touched, and fewer misses when addresses are translated.
 static const size_t kHugePage = 2 << 20;
 
-// What this process can have at all: systems promise more, and end whoever touches it.
+// All the memory that this process can have: systems promise more, and kill the process that
+// touches it.
 static size_t memory_of_machine() {
     size_t most = kMaxBlock;
 #if defined(__linux__)
@@ -46,10 +47,10 @@ static size_t memory_of_machine() {
 }
 
 #if defined(__linux__)
-// Bytes of the large blocks that are in use: each may fit, and all together not.
+// Bytes of the large blocks in use: each of them may fit, but all together not.
 static std::atomic<size_t> large_blocks(0);
 
-// What counts of a block; smaller ones end with the system's own memory first.
+// The bytes of a block that count; with smaller blocks the system's own memory ends first.
 static size_t large_size(void* ptr) {
     const size_t size = malloc_usable_size(ptr);
     return size < kHugePage ? 0 : size;
@@ -122,7 +123,8 @@ public:
     }
 
     void* take(size_t size) {
-        // Those given back last first: loops ask for the same sizes again and again.
+        // The blocks that were given back last come first: loops ask for the same sizes again and
+        // again.
         auto best = kept_.end();
         for (auto it = kept_.end(); it != kept_.begin();) {
             --it;

@@ -86,8 +86,8 @@ void add_affinity(pid_t thread, CpuSet* set) {
 }
 #endif
 
-// Where this process may run. The application may have bound its main thread or the calling one to
-// less than what it was started with, hence their union.
+// The processors on which this process may run. The application may have bound its main thread or
+// the calling thread to fewer than the process was started with, hence the union of both.
 CpuSet allowed_cpus() {
     CpuSet set;
 #if defined(__linux__)
@@ -106,7 +106,7 @@ const CpuTopology& topology() {
     return instance;
 }
 
-// A number of processors, no more than the quota pays for.
+// Limits a number of processors to what the quota pays for.
 int paid(int count) {
     const int quota = topology().quota;
     return quota > 0 && quota < count ? quota : count;
@@ -261,7 +261,7 @@ ControlRegister read_control() {
 }
 void write_control(ControlRegister value) { __asm__ volatile("msr fpcr, %0" : : "r"(value)); }
 #elif defined(__arm__) && defined(__ARM_FP)
-// FPSCR.FZ, of scalar arithmetic: that of vectors flushes always.
+// FPSCR.FZ for scalar arithmetic; vector arithmetic always flushes.
 using ControlRegister = uint32_t;
 constexpr ControlRegister kDenormalOperands = 1 << 24, kDenormalResults = 1 << 24;
 ControlRegister read_control() {

@@ -39,8 +39,8 @@ enum Register { kEax, kEbx, kEcx, kEdx };
 // vol. 1, 13.1): 1 SSE, 2 AVX, 5..7 AVX-512, 17..18 AMX.
 enum : uint32_t { kStateNone = 0, kStateAvx = 0x6, kStateAvx512 = 0xe6, kStateAmx = 0x60006 };
 
-// Where CPUID says so (Intel SDM vol. 2, CPUID; AMD APM vol. 3 for 0x80000001); grouped by leaf,
-// because reading one costs microseconds in a virtual machine.
+// The CPUID bits of features (Intel SDM vol. 2, CPUID; AMD APM vol. 3 for 0x80000001); grouped by
+// leaf, because reading one takes microseconds in a virtual machine.
 struct CpuidBit {
     F feature;
     uint32_t leaf, subleaf;
@@ -145,8 +145,8 @@ CpuFeatures read_features() {
 
 #elif defined(__aarch64__) && defined(__linux__)
 
-// Of the rows of cpu_cores.inc. Big cores are taken for those of the little ones beside them: what
-// is tuned for these looks again where it runs (layer/arm/gemm_by_core.cpp).
+// For the rows of cpu_cores.inc. Big cores count as the little ones beside them: what is tuned for
+// the latter checks again where it runs (layer/arm/gemm_by_core.cpp).
 bool is_model(const char* vendor, int implementer, int part) {
     if (strcmp(vendor, "implementer") != 0) return false;
     return is_of_midr(read_midr(), implementer, part) || get_little_cpu_count() > 0;

@@ -14,7 +14,7 @@ CpuFeatures detect_cpu_features();
 enum class CpuCore { any, golden_cove, cortex_a55 };
 const char* cpu_core_name(CpuCore core);
 
-// Of the core that runs the first call; where cores differ see cpu_detect.cpp.
+// The core that runs the first call; for processors with different cores see cpu_detect.cpp.
 CpuCore host_cpu_core();
 
 }  // namespace quoll

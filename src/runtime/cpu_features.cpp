@@ -15,7 +15,7 @@ namespace {
 
 using F = CpuFeature;
 
-// Of kernels that only tests have: their features lie above those of processors.
+// Kernels that only tests have use features numbered above those of processors.
 static_assert(int(F::count) < 63, "CpuFeatures::bits is too small");
 
 template <typename... Features>
@@ -120,13 +120,13 @@ std::atomic<bool> g_warned{false};
 
 const Host& host() {
     static const Host instance;
-    // Said outside the initialisation, which a sink that asks for features would enter again.
+    // Logged outside the initialisation, which a sink that asks for features would enter again.
     if (instance.unknown_mask && !g_warned.exchange(true))
         warn_unknown_mask("QUOLL_CPU_MASK", instance.unknown_mask);
     return instance;
 }
 
-// Answers stay where they are: one for each mask that was ever set.
+// Answers are never freed: one for each mask that was ever set.
 struct Answer {
     CpuFeatures features;
     const Answer* next;

@@ -101,7 +101,7 @@ public:
 };
 
 #if !defined(_WIN32)
-// By a descriptor of its own, and positions of its own.
+// Reads a FILE again, with its own descriptor and position.
 class FileReopened : public DataReader {
 public:
     FileReopened(int fd, off_t position) : fd_(fd), position_(position) {}
@@ -147,7 +147,7 @@ DataReader* DataReaderFromMmap::reopen() const {
 
 DataReader* EmptyDataReader::reopen() const { return new EmptyDataReader; }
 
-// The file mapped for reading, which unmap_file() gives back; null, and why, where it cannot be.
+// Maps a file for reading; unmap_file() undoes it. Null, with the reason, if it cannot be mapped.
 #if defined(_WIN32)
 static void* map_file(const char* path, size_t* size, const char** why) {
     *why = "cannot open, or it is empty:";

@@ -1,5 +1,5 @@
-// Where exceptions end. The library throws none; the containers that it uses do when memory ends,
-// and public functions make an error code of that.
+// Where exceptions are caught. The library throws none; the containers that it uses do if memory
+// runs out, and public functions turn that into an error code.
 #ifndef QUOLL_RUNTIME_EXCEPTIONS_H
 #define QUOLL_RUNTIME_EXCEPTIONS_H
 
@@ -11,8 +11,8 @@
 #include "quoll/log.h"
 #include "quoll/status.h"
 
-// try and catch; in a build without exceptions (QUOLL_EXCEPTIONS) what is tried is run, and memory
-// that ends ends the program.
+// try and catch. In a build without exceptions (QUOLL_EXCEPTIONS=OFF) the body just runs, and
+// running out of memory ends the program.
 #if defined(__cpp_exceptions)
 #define QUOLL_TRY try
 #define QUOLL_CATCH(...) catch (__VA_ARGS__)
@@ -25,7 +25,7 @@
 
 namespace quoll {
 
-// What f returns; `failed`, after a message, when memory ends within.
+// Returns what f returns; or `failed`, after a message, if memory runs out in f.
 template <class F, class R>
 R catch_no_memory(const char* what, R failed, const F& f) {
     QUOLL_TRY { return f(); }

@@ -27,7 +27,7 @@ public:
     int number = 0, wire = 0;
     uint64_t value = 0;  // of a varint; the length of bytes
 
-    // False at the end of what is known, and, with bad() true, where it is no protobuf.
+    // False at the end of the known bytes, and, with bad() true, if this is not protobuf.
     bool next() {
         uint64_t key = 0;
         if (at_ >= have_ || !varint(&key)) return false;
@@ -38,7 +38,7 @@ public:
         return !bad_;
     }
     bool bad() const { return bad_; }
-    // The bytes of this field that are known are text.
+    // Whether the known bytes of this field are text.
     bool is_text() const {
         for (uint64_t i = begin; i < begin + value && i < have_; i++)
             if ((head_[i] < 0x20 && !strchr("\t\r\n", head_[i])) || head_[i] == 0) return false;
@@ -65,8 +65,8 @@ private:
     bool bad_ = false;
 };
 
-// One digit a field number from 0 on: v varint, t text, m message; a space: there is none.
-// Fields beyond have to be messages.
+// One letter per field number from 0 on: v varint, t text, m message; a space: there is no such
+// field. Fields beyond have to be messages.
 bool is_message(const unsigned char* head, size_t have, uint64_t size, const char* kinds,
                 int first) {
     Fields fields(head, have, size);

@@ -4,8 +4,8 @@
 
 namespace quoll {
 
-// While one lives, nothing that its thread says is heard: for questions whose answer may be an
-// error that is nobody's fault.
+// While one exists, messages of its thread are suppressed: for questions to which an error is a
+// normal answer.
 class LogMute {
 public:
     LogMute();
@@ -16,8 +16,7 @@ private:
     LogMute& operator=(const LogMute&);
 };
 
-// While one lives, the last error of its thread is kept, whatever the level from which on messages
-// are said.
+// While one exists, the last error of its thread is kept, whatever the log level.
 class KeepErrors {
 public:
     KeepErrors();

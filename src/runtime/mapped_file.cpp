@@ -36,14 +36,14 @@ size_t MappedFile::read(void* buf, size_t size) const {
 
 size_t MappedFile::remaining() const { return size_ - position_; }
 
-// Not for weights: for what somebody creates with the allocator of one.
+// Not used for weights, but for what somebody creates with a weight's allocator.
 void* MappedFile::fastMalloc(size_t size) { return fast_malloc(size); }
 
 #if defined(__linux__)
 
-// Whoever wants to write to the file, or to cut it off, has to wait until the lease is given back:
-// pages that vanish would end the process (SIGBUS). The system says so by a signal, here one that
-// is ignored unless the application does something with it.
+// A process that wants to write to the file, or to truncate it, has to wait until the lease is
+// given back: pages that vanish would end this process (SIGBUS). The system signals such a wish;
+// the signal is one that is ignored unless the application handles it.
 static bool take_lease(int fd) {
     return fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
 }
@@ -54,7 +54,7 @@ MappedFile* MappedFile::open(const char* path) {
     struct stat st;
     const bool regular =
         take_lease(fd) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
-    // Behind the file there is a page at least: Mats may be read beyond their end.
+    // There is at least one page behind the file, since Mats may be read beyond their end.
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = regular ? (size_t)st.st_size : 0;
     const size_t length = align_size(size, page) + page;
     void* const base = regular ? mmap(nullptr, length, PROT_READ | PROT_WRITE,
@@ -62,7 +62,7 @@ MappedFile* MappedFile::open(const char* path) {
                                : MAP_FAILED;
     MappedFile* file = nullptr;
     if (base != MAP_FAILED) {
-        // Memory takes the file's place page by page where something is written.
+        // A page that is written to is copied to memory of its own.
         if (mmap(base, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd,
                  0) != MAP_FAILED)
             file = catch_no_memory("MappedFile", (MappedFile*)nullptr,
@@ -106,7 +106,7 @@ void MappedFile::close() {
     release();
 }
 
-// Those that lie wholly between these bytes.
+// Drops the pages that are entirely between these bytes.
 void MappedFile::drop_pages(size_t begin, size_t end) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     begin = align_size(begin, page), end = end / page * page;
@@ -114,7 +114,7 @@ void MappedFile::drop_pages(size_t begin, size_t end) {
 }
 
 void MappedFile::fastFree(void* ptr) {
-    // The reference count is what a Mat knows its block by.
+    // A Mat knows its block by the reference count.
     for (const Weight& w : weights_) {
         if (&w.refcount != ptr) continue;
         drop_pages((size_t)(w.data - base_), (size_t)(w.data - base_) + w.bytes);

@@ -1,5 +1,5 @@
-// A file of weights that is mapped while a Net loads it: Mats take the weights where they lie, so
-// that nothing is copied but what layers pack.
+// A file of weights that is mapped while a Net loads it: Mats use the weights in place, so that
+// nothing is copied except what layers pack.
 #ifndef QUOLL_MAPPED_FILE_PRIVATE_H
 #define QUOLL_MAPPED_FILE_PRIVATE_H
 
@@ -12,23 +12,26 @@
 
 namespace quoll {
 
-// Lives until close() and the last of its Mats. The pages of a weight leave memory when its Mat
-// does. Mats may be written to; the file never is. Who wants to write to it waits until close().
+// Lives until close() and the end of the last of its Mats. The pages of a weight are released when
+// its Mat is. Mats may be written to; the file never is. A process that wants to write to the file
+// waits until close().
 class MappedFile : public Allocator, public DataReader {
 public:
-    // Null where the system has no such mappings, the file cannot be mapped or is empty, or others
-    // could cut it off meanwhile: somebody has it open for writing, or the system gives no lease on
-    // it (a file of another user, a network). Such a file has to be read.
+    // Null if the system has no such mappings, if the file cannot be mapped or is empty, or if
+    // others could truncate it meanwhile: somebody has it open for writing, or the system grants no
+    // lease on it (a file of another user, a network file system). Such a file has to be read
+    // instead.
     static MappedFile* open(const char* path);
-    // What Mats still hold becomes ordinary memory: the file may change from now on.
+    // Turns what Mats still hold into ordinary memory: the file may change from now on.
     void close();
 
-    // The Mat that what was read last made: one whose data is the mapping's comes to own its
-    // memory; of another, made from the data, these leave memory.
+    // To be called with the Mat that was made from what was read last. If its data is in the
+    // mapping, it comes to own that memory; if it was made from the data, the data's pages are
+    // released.
     Mat owned(const Mat& m);
 
     size_t read(void* buf, size_t size) const override;
-    // Only of weights that are worth it; others have to be read.
+    // For weights that are large enough only; others have to be read.
     size_t reference(size_t size, const void** buf) const override;
     size_t remaining() const override;
     void* fastMalloc(size_t size) override;
@@ -55,7 +58,7 @@ private:
     std::atomic<int> users_;      // until close() this object's maker, and Mats
 };
 
-// Large weights lie in the mapping, small ones are copied.
+// Large weights stay in the mapping, small ones are copied.
 class ModelBinFromMappedFile : public ModelBinFromDataReader {
 public:
     explicit ModelBinFromMappedFile(MappedFile* file)

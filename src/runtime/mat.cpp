@@ -59,11 +59,12 @@ Mat::Mat()
       dtype(DType::f32),
       untyped(false) {}
 
-// Where items of a batch begin: those of Mats that applications make by elemsize, or lay out
-// themselves for such a Mat, where ncnn has them; those of all else without waste.
+// The alignment of batch items, in bytes: kOwnItems, as in ncnn, for Mats that applications make by
+// elemsize, or lay out themselves; kItems, which wastes less, for all others.
 static const size_t kOwnItems = 4096, kItems = 16;
 
-// The forms with as many axes: SIZES are parameters, ARGS what allocate() and set_view() take.
+// Defines the forms with a given number of axes. SIZES are parameters, ARGS what allocate() and
+// set_view() take.
 #define QUOLL_MAT_UNWRAP(...) __VA_ARGS__
 #define QUOLL_MAT_FORMS(SIZES, ARGS)                                                           \
     Mat::Mat(QUOLL_MAT_UNWRAP SIZES, size_t e, Allocator* a) : Mat() {                         \
@@ -143,7 +144,7 @@ Mat::Mat(Mat&& m)
     m.release();
 }
 
-// Of what is about to go, or to be overwritten: its fields stay.
+// Drops the memory of a Mat that is about to be destroyed or overwritten: its fields stay.
 static void drop(const Mat& m) {
     if (!m.refcount || !drop_reference(m.refcount)) return;
     if (m.allocator)
@@ -189,7 +190,7 @@ static size_t item_step(size_t channel_step, int c, int n, size_t elemsize, size
 
 void Mat::set_view(int dims_, int w_, int h_, int d_, int c_, void* data_, size_t elemsize_,
                    int elempack_, Allocator* allocator_, int n_, size_t item_alignment) {
-    // As allocate(): what is no size makes an empty Mat. Views may have axes of size 0.
+    // As allocate(): invalid sizes give an empty Mat. Views may have axes of size 0.
     if (w_ < 0 || h_ < 0 || d_ < 0 || c_ < 0 || n_ < 1 || elempack_ < 1 || elemsize_ == 0) return;
     dims = dims_, w = w_, h = h_, d = d_, c = c_;
     data = data_, elemsize = elemsize_, elempack = elempack_, allocator = allocator_;

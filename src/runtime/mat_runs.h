@@ -22,8 +22,7 @@ void for_each_run(const Mat& m, const Shape& shape, unsigned char* copy, F f) {
     }
 }
 
-// The same by up to `threads` threads, in pieces, where there is enough for workers to come in
-// time.
+// The same in pieces by up to `threads` threads, if there is enough for workers to be in time.
 template <class F>
 void for_each_piece(const Mat& m, const Shape& shape, unsigned char* copy, int threads, F f) {
     const int64_t kPiece = 64 << 10, kOfThread = 512 << 10;  // bytes

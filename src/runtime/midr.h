@@ -1,4 +1,4 @@
-// Which core of ARM's a thread runs on.
+// On which ARM core a thread runs.
 #ifndef QUOLL_RUNTIME_MIDR_H
 #define QUOLL_RUNTIME_MIDR_H
 

@@ -1,6 +1,6 @@
-// Numbers as text, whatever the locale. Floating-point std::from_chars and std::to_chars, where the
-// standard library has them; libc++ did not for long, and its platforms' C libraries (musl,
-// Emscripten) read and write numbers the same in every locale.
+// Numbers as text, whatever the locale: by floating-point std::from_chars and std::to_chars if the
+// standard library has them. libc++ lacked them for a long time; the C libraries on its platforms
+// (musl, Emscripten) read and write numbers the same way in every locale.
 #ifndef QUOLL_NUMBER_TEXT_PRIVATE_H
 #define QUOLL_NUMBER_TEXT_PRIVATE_H
 
@@ -20,8 +20,8 @@
 
 namespace quoll {
 
-// As std::from_chars: what of [first, last) is a number, ec result_out_of_range where T cannot hold
-// it, whose value is then left alone.
+// As std::from_chars: reads as much of [first, last) as is a number. ec is result_out_of_range if T
+// cannot hold it; value is then left alone.
 template <class T>
 std::from_chars_result read_number(const char* first, const char* last, T* value) {
 #if defined(QUOLL_OWN_NUMBER_TEXT)

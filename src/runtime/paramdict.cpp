@@ -150,8 +150,9 @@ int store_numbers(const std::vector<Number>& numbers, Param* p) {
     return kOk;
 }
 
-// True for a Mat of f32 that somebody filled with ints, as programs written for ncnn do, whose Mats
-// have no dtype. Ints are denormal floats, tiny ones or NaNs; a parameter that is a float is not.
+// True for a Mat tagged f32 that somebody filled with ints, as programs written for ncnn do, whose
+// Mats have no dtype. As floats, ints are denormals, tiny numbers or NaN; a float parameter is none
+// of these.
 bool holds_ints(const Mat& m) {
     if (m.empty() || m.dtype != DType::f32 || m.dims != 1 || m.elempack != 1) return false;
     bool any = false;
@@ -168,7 +169,8 @@ bool holds_ints(const Mat& m) {
 }  // namespace
 
 struct ParamDict::Private {
-    // Most layers have a few: those that there are, by their ids, of which `ids` has a bit each.
+    // Most layers have few parameters: only those that are set are stored, sorted by id; `ids` has
+    // a bit for each.
     std::vector<Param> held;
     uint32_t ids = 0;
     static_assert(kMaxParamId < 32, "a bit for each");
@@ -180,7 +182,8 @@ struct ParamDict::Private {
     void remove(int id) {
         if (find(id)) held.erase(held.begin() + (ptrdiff_t)place(id)), ids &= ~(1u << id);
     }
-    // The parameter, which is added; null where ids end. What it points to goes with the next one.
+    // The parameter, which is added if it is missing; null if the id is out of range. The pointer
+    // is valid until the next parameter is added.
     Param* slot(int id) {
         if (id >= 0 && id <= kMaxParamId) {
             if (!find(id)) held.emplace(held.begin() + (ptrdiff_t)place(id)), ids |= 1u << id;
@@ -233,7 +236,7 @@ std::string ParamDict::get(int id, const std::string& def) const {
     return p && p->type == kString ? p->text : def;
 }
 
-// A list that is lost is no list of no values.
+// A list for which there is no memory must not look like an empty list.
 static Mat new_list(int count, DType dtype) {
     const Mat list(Shape(count, dtype));
     if (list.empty()) QUOLL_OUT_OF_MEMORY();

@@ -6,8 +6,8 @@
 
 namespace quoll {
 
-// The next character; -1 at the end of the text, be it that of the source or the NUL of a string in
-// memory whose length nobody told. The NUL stays unread.
+// The next character; -1 at the end of the text, which is the end of the source, or the NUL of a
+// string in memory of unknown length. The NUL stays unread.
 inline int next_of_text(const DataReader& dr) {
     const int ch = dr.get_char();
     if (ch != 0) return ch;

@@ -1,4 +1,4 @@
-// Weights that lie the other way round: kTagByInputs.
+// Weights that are stored the other way round: kTagByInputs.
 #ifndef QUOLL_RUNTIME_TURNED_WEIGHT_H
 #define QUOLL_RUNTIME_TURNED_WEIGHT_H
 
@@ -8,8 +8,8 @@
 
 namespace quoll {
 
-// f32 [inputs][outputs], wherever it is aligned, as a Mat of two axes, or of three of which the
-// middle one is 1: then rows are cstep values apart. Weights of one axis are [outputs][inputs].
+// f32 [inputs][outputs] at any alignment, as a Mat of two axes, or of three of which the middle one
+// is 1: then rows are cstep values apart. (Weights of one axis are [outputs][inputs].)
 struct WeightByInputs {
     explicit WeightByInputs(const Mat& m)
         : data((const unsigned char*)m.data),

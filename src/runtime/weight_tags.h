@@ -9,7 +9,7 @@ enum : unsigned {
     kTagFloat16 = 0x01306B47,
     kTagInt8 = 0x000D4B38,
     kTagScaledFloat32 = 0x0002C056,  // f32 whose scales ride along elsewhere
-    // What ncnn has not, and would take for a table.
+    // Tags that ncnn does not have, and would take for that of a table.
     kTagBFloat16 = 0x36314642,     // "BF16"
     kTagInt8Rows = 0x38534F52,     // int8 and scales: value i * scale[i / length]
     kTagInt8Columns = 0x38534C43,  // value i * scale[i % scales]

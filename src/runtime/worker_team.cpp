@@ -30,10 +30,11 @@ namespace {
 
 typedef std::chrono::steady_clock Clock;
 
-// Longer than the gaps between most layers; less than a sleeping thread takes to be noticed.
+// Longer than the gaps between most layers, and shorter than the time that a sleeping thread takes
+// to wake up.
 constexpr auto kSpin = std::chrono::microseconds(100);
-// A thread that lets the others wait for this long, and longer than they had worked, was not
-// running.
+// A thread that keeps the others waiting for this long, and for longer than they had worked, was
+// not running.
 constexpr auto kLate = std::chrono::microseconds(300);
 constexpr auto kFirstRest = std::chrono::milliseconds(5),
                kLongestRest = std::chrono::milliseconds(160);
@@ -49,7 +50,7 @@ void pause() {
 #endif
 }
 
-// done(), asked again and again for up to `limit`.
+// Polls done() for up to `limit`.
 template <class Done>
 bool spin_until(const Done& done, Clock::duration limit) {
     for (int i = 0; i < 64; i++, pause())
@@ -82,28 +83,29 @@ void wake(std::atomic<uint32_t>&) {
 #endif
 
 class Team;
-// In which the calling thread begins regions in place of one of its own.
+// The team in which the calling thread begins regions, instead of one of its own.
 thread_local Team* own_part = nullptr;
 
-// The workers of a thread, and the region at which they work.
+// The workers of a thread, and the region that they work on.
 class Team {
 public:
     ~Team();
     void run(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context);
-    // `each` threads of this team for each of `teams`.
+    // Runs tasks with `teams` teams of `each` threads of this team.
     void run_teams(int64_t tasks, int teams, int each, RegionBody body, const void* context);
     int bind(const CpuSet& set);
 
 private:
-    // A cache line that its worker alone writes, so that workers come and go without taking lines
-    // from each other.
+    // A cache line that only its worker writes, so that workers can come and go without taking
+    // lines from each other.
     struct alignas(64) Worker {
         std::thread thread;
         std::atomic<uint32_t> asleep{0};
         std::atomic<bool> within{false};  // the region, or about to see that it is closed
     };
-    // The gate, which the first thread alone writes: bits 2 and up number the regions, below are
-    // whether one may be entered, and whether its first thread sleeps until the last has left.
+    // The gate, which only the first thread writes: bits 2 and up number the regions; the lower
+    // bits say whether the region may be entered, and whether its first thread sleeps until the
+    // last worker has left.
     enum : uint32_t { kNext = 4, kOpen = 2, kWaited = 1 };
 
     // Tasks of which teams take theirs.
@@ -136,7 +138,7 @@ private:
     alignas(64) std::atomic<uint32_t> gate_{0};
     std::atomic<bool> stop_{false};
     std::atomic<uint32_t> departures_{0};  // that somebody slept for
-    // Of the region; written while the gate is closed and nobody is within.
+    // The region's data; written while the gate is closed and nobody is inside.
     alignas(64) RegionBody body_ = nullptr;
     const void* context_ = nullptr;
     int64_t grain_ = 1;
@@ -144,20 +146,20 @@ private:
     std::atomic<bool> none_left_{false};  // of the tasks
     std::unique_ptr<Claims::Share[]> shares_;
     int room_ = 0;
-    // Of what a worker has thrown.
+    // Whether a worker has thrown, and what.
     std::atomic<bool> thrown_{false};
     std::exception_ptr exception_;
 
     std::vector<std::unique_ptr<Worker>> workers_;
     bool refused_ = false;  // by the system: no more threads
     unsigned forks_ = 0;
-    // What this one's threads form where tasks have several: a thread that comes first begins its
-    // team's regions, those after it are the workers.
+    // The teams that this team's threads form if tasks have several threads each: the first thread
+    // to come begins its team's regions, those after it are its workers.
     std::unique_ptr<Team[]> teams_;
     std::unique_ptr<Claims::Share[]> team_shares_;
     int team_room_ = 0;
     std::atomic<int> seats_{0};  // of such a team, that are taken
-    // While threads rest: how many do not.
+    // While some threads rest: how many do not.
     int awake_ = 0;
     Clock::time_point rest_until_{}, forget_{};
     Clock::duration rest_{};
@@ -232,7 +234,7 @@ int Team::in_time(int threads) {
     return threads;
 }
 
-// `others` of the threads were late: as many rest, longer each time that this is so again.
+// `others` threads were late: as many rest, for longer each time that this happens again.
 void Team::late(int others, Clock::time_point now) {
     rest_ = now > forget_ ? Clock::duration(kFirstRest)
                           : std::min<Clock::duration>(rest_ * 2, kLongestRest);
@@ -260,15 +262,16 @@ void Team::open(int64_t tasks, int threads, int64_t grain, RegionBody body, cons
     }
 }
 
-// A worker says that it is within before it looks whether the gate is open, and the first thread
-// closes it before it looks who is: one of the two sees the other.
+// A worker announces that it is inside before it looks whether the gate is open, and the first
+// thread closes the gate before it looks who is inside: one of the two sees the other.
 int Team::within() const {
     int count = 0;
     for (const auto& worker : workers_) count += worker->within.load();
     return count;
 }
 
-// Nobody enters any more; waits for those within. even: the threads' parts of the work are alike.
+// Closes the gate and waits for those inside. even: the threads' parts of the work have the same
+// size.
 void Team::close(Clock::time_point begun, bool even) {
     const uint32_t closed = gate_.load(std::memory_order_relaxed) & ~(uint32_t)kOpen;
     gate_ = closed;
@@ -286,8 +289,8 @@ void Team::close(Clock::time_point begun, bool even) {
 }
 
 void Team::run(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context) {
-    // A team without some of its threads takes longer: that does not make its others late, and it
-    // is better off with one that comes late.
+    // A team without some of its threads takes longer. That does not make the others late, and the
+    // team is better off with a thread that comes late.
     const bool even = body != join_team;
     threads = (int)std::min<int64_t>(threads, tasks);
     threads = grow(even ? in_time(threads) : threads);
@@ -341,13 +344,13 @@ void Team::run_teams(int64_t tasks, int teams, int each, RegionBody body, const 
     share(team_shares_.get(), tasks, teams);
     const TeamTasks all = {
         this, teams, body, context, team_shares_.get(), &none_left, region_state.dynamic};
-    // Nobody claims what this region counts as its tasks: its threads are what it is for.
+    // Nobody claims the tasks of this region: its threads themselves are its purpose.
     run(teams * each, teams * each, 1, join_team, &all);
 }
 
 void Team::join_team(const void* tasks, Claims&) { ((const TeamTasks*)tasks)->join(); }
 
-// Threads that are fewer than they should be are a thread of as many teams as possible.
+// If there are fewer threads than there should be, they are spread over as many teams as possible.
 void Team::TeamTasks::join() const {
     const int index = region_state.thread % teams;
     Team* const team = &self->teams_[(size_t)index];

@@ -1,5 +1,5 @@
-// Who works beside the thread that begins a region: workers of the library (worker_team.cpp), or
-// OpenMP's (worker_team_openmp.cpp) with the CMake option QUOLL_USE_OPENMP.
+// Who works beside the thread that begins a region: workers of the library (worker_team.cpp), or,
+// with the CMake option QUOLL_USE_OPENMP, OpenMP's (worker_team_openmp.cpp).
 #ifndef QUOLL_RUNTIME_WORKER_TEAM_H
 #define QUOLL_RUNTIME_WORKER_TEAM_H
 
@@ -14,9 +14,9 @@ struct RegionState {
 };
 extern thread_local RegionState region_state;
 
-// A region without other threads.
+// Runs a region without other threads.
 void run_alone(int64_t tasks, RegionBody body, const void* context);
-// One of at least two tasks and threads, outside other regions.
+// Runs a region of at least two tasks and threads, outside other regions.
 void run_in_team(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context);
 // The same of at least two teams of at least two threads.
 void run_in_teams(int64_t tasks, int teams, int each, RegionBody body, const void* context);

@@ -17,8 +17,7 @@
 namespace quoll {
 namespace {
 
-// A region while it runs; kept by each thread that begins regions, so that the next finds its
-// memory.
+// A running region; kept by each thread that begins regions, so that the next one finds its memory.
 struct Region {
     std::vector<Claims::Share> shares;
     std::mutex lock;
@@ -55,7 +54,8 @@ Region& own_region() {
 
 }  // namespace
 
-// The runtime may give fewer threads than it is asked for: they do the shares of the others.
+// The runtime may give fewer threads than it is asked for; they then do the shares of the missing
+// ones, too.
 void run_in_team(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context) {
     Region& region = own_region();
     threads = (int)std::min<int64_t>(threads, tasks);
@@ -91,7 +91,7 @@ int bind_team(const CpuSet& set) {
     return error;
 }
 
-// How long idle workers spin is the runtime's own affair (OMP_WAIT_POLICY, GOMP_SPINCOUNT).
+// The runtime itself decides how long idle workers spin (OMP_WAIT_POLICY, GOMP_SPINCOUNT).
 void set_spin_limit(int) {}
 
 }  // namespace quoll

@@ -17,20 +17,20 @@ struct BlockWeight {
     std::vector<float> scales, zeros;  // zeros: empty if all are 0
     bool columns = false;              // the tensor that it stands for is [k][rows]
 
-    // Whether Gemm has blocks of this size; larger ones are cut into such.
+    // Whether Gemm has blocks of this size; larger blocks are divided into such.
     static bool takes(int bits, int64_t block);
     int64_t blocks() const { return (k + block - 1) / block; }
 };
 
-// Those of a DequantizeLinear of constants with block_size; null for what Gemm does not hold.
+// The weight of a DequantizeLinear of constants with block_size; null for what Gemm cannot hold.
 std::shared_ptr<const BlockWeight> read_block_weight(const Converter& c, const Node& node);
 std::shared_ptr<const BlockWeight> transposed(const BlockWeight& weight);
-// The layer that multiplies rows of k values by the weights; bias (of f32) may be null.
+// Makes the layer one that multiplies rows of k values by the weights; bias (of f32) may be null.
 void set_block_product(ModelLayer* layer, const BlockWeight& weight, const Mat* bias);
-// f32 values of DequantizeLinear with block_size; false, with nothing done, unless all its inputs
-// are constants, of integers.
+// Converts a DequantizeLinear with block_size to f32 values; false, with nothing done, unless all
+// its inputs are constants of integers.
 bool dequantize_blocks(Op& op);
-// MatMulNBits; false, with nothing done, for what Gemm does not hold.
+// Converts a MatMulNBits; false, with nothing done, for what Gemm cannot hold.
 bool block_product(Op& op);
 
 }  // namespace onnx_tool

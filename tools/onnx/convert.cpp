@@ -400,15 +400,17 @@ int load_onnx(const std::string& path, const OnnxOptions& options, Net* net) {
 std::string onnx_operator_page() {
     std::string page =
         "# ONNX operators\n\n"
-        "Written by `onnx2engine --operators` from the converter's own table; a test fails when "
-        "this "
-        "page is out of date.\n"
-        "Models of opset 7 and newer are read. Types: float16, bfloat16 and double become float32; "
-        "so do floats of 8, 6 and 4 bits, to which Cast and QuantizeLinear round. Integers wider "
-        "than a byte become 32-bit ones, those of 4 and 2 bits lie in a byte. Strings become their "
-        "places in a table that Input and Output layers have (param 26).\n"
-        "Blobs have four axes and a batch; tensors of higher rank are held with neighbouring axes "
-        "merged.\n\n"
+        "The ONNX operators that `onnx2engine` and `load_onnx` convert, from opset 7 on. This page "
+        "is written by `onnx2engine --operators` from the converter's own table; a test fails when "
+        "it is out of date.\n\n"
+        "- **Floats.** float16, bfloat16 and double become float32, and so do floats of 8, 6 and 4 "
+        "bits, to which Cast and QuantizeLinear round.\n"
+        "- **Integers.** Those wider than a byte become 32-bit ones; those of 4 and 2 bits take a "
+        "byte.\n"
+        "- **Strings** become their places in a table that Input and Output layers have (param "
+        "26).\n"
+        "- **Axes.** Blobs have four axes and a batch; tensors of higher rank are held with "
+        "neighbouring axes merged.\n\n"
         "| operator | opsets | limits |\n|---|---|---|\n";
     for (const OpEntry* entry : all_ops()) {
         const int since = *entry->domain ? entry->since : std::max(7, entry->since);

@@ -29,7 +29,7 @@ struct OnnxResult {
     size_t source_bytes = 0;              // of the tensors that were read
     std::vector<std::string> notes;       // where results may differ from ONNX's
     std::vector<std::string> data_files;  // that were read beside the model
-    // What the model's weights refer to.
+    // The memory that the model's weights refer to.
     std::shared_ptr<const void> storage;
 };
 
@@ -37,13 +37,13 @@ struct OnnxResult {
 // that cannot be converted is in result->problems. Data files that the model names must lie in its
 // folder or below.
 int convert_onnx(const std::string& path, const OnnxOptions& options, OnnxResult* result);
-// The same from memory; `folder` is where data files lie, "" if there may be none.
+// The same from memory; `folder` is where data files are, "" if there may be none.
 int convert_onnx(const void* data, size_t size, const std::string& folder,
                  const OnnxOptions& options, OnnxResult* result);
 
 // For a file that convert_onnx refuses with these options: options with which it converts, as words
-// of a command line ("--constant sr=16000 --shape input=1,576"); "" if none of those that are tried
-// within so many seconds (0: any number) does.
+// of a command line ("--constant sr=16000 --shape input=1,576"); "" if none that can be tried
+// within this many seconds (0: any number) does.
 std::string suggest_options(const std::string& path, const OnnxOptions& options, double seconds);
 
 // The page docs/onnx.md: which operators are supported, and how far.

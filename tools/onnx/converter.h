@@ -1,5 +1,5 @@
-// What operator converters work with: the values of a graph, the layers made so far, and the ways
-// in which a tensor lies in a Mat.
+// What operator converters work with: the values of a graph, the layers made so far, and how
+// tensors are held in Mats.
 #ifndef QUOLL_TOOLS_ONNX_CONVERTER_H
 #define QUOLL_TOOLS_ONNX_CONVERTER_H
 
@@ -18,9 +18,9 @@
 namespace quoll {
 namespace onnx_tool {
 
-// How a tensor lies in a Mat. Neighbouring axes may share an axis of the Mat: groups says how many
-// do, from the outermost on; there are at most 4. With `batch`, axis 0 is the batch count n and
-// groups divide the others. Rank 0 has no groups, and one Mat axis of size 1.
+// How a tensor is held in a Mat. Neighbouring axes may share an axis of the Mat: groups says how
+// many do, from the outermost on; there are at most 4. With `batch`, axis 0 is the batch count n,
+// and groups divide the others. Rank 0 has no groups, and one Mat axis of size 1.
 struct Form {
     bool batch = false;
     std::vector<int> groups;
@@ -28,7 +28,7 @@ struct Form {
     static Form plain(int rank) { return Form{false, std::vector<int>((size_t)rank, 1)}; }
     static Form batched(int rank) { return Form{true, std::vector<int>((size_t)rank - 1, 1)}; }
     int rank() const;
-    // Each axis has a Mat axis of its own.
+    // Whether each axis has a Mat axis of its own.
     bool separate() const;
 };
 bool operator==(const Form& a, const Form& b);
@@ -49,20 +49,20 @@ struct Value {
     std::vector<Dim> content;
     bool has_content = false;
     bool bad = false;  // its node could not be converted
-    // A sequence of tensors: the values that are its items; or, where a loop at run time makes
-    // them, one value of all, stacked along a new axis in front. An open one is being made by the
-    // body of such a loop, and can only be appended to.
+    // A sequence of tensors: the values that are its items; or, if a loop at run time makes them,
+    // one value with all items stacked along a new axis in front. An open sequence is still being
+    // made by the body of such a loop, and can only be appended to.
     bool sequence = false, open = false;
     std::vector<std::string> items;
     std::string stacked;
-    // What it is when the condition of the choice is not 0, and when it is, where the two differ in
-    // rank, or one could not be made; all fields but the name and these are then without meaning.
+    // The value if the condition of the choice is not 0, and if it is 0, in case the two differ in
+    // rank or one could not be made. All fields but the name and these are then without meaning.
     int choice = -1;
     std::string alternatives[2];
     Form form;  // in which the producer made it
-    // Blobs by form, of the tensor with `first` axes of size 1 added in front.
+    // The blobs of the tensor by form, with `first` axes of size 1 added in front.
     std::map<std::pair<int, Form>, std::string> blobs;
-    // See quantized.h. coded: of a uint8 value, the int8 one that is less by 128.
+    // See quantized.h. coded: for a uint8 value, the int8 value that is less by 128.
     std::string coded;
     std::shared_ptr<const Quantized> quantized;
     std::shared_ptr<const QuantizedWeight> quantized_weight;
@@ -106,8 +106,8 @@ enum OpTraits {
     kOpTakesSequences = 8,  // inputs may be sequences
     kOpReshapes = 16,       // the values of the input in their order, in another shape
     kOpNormalizes = 32,     // input, scale and bias, of which the last two may be absent
-    // Strings are their places in a table, with which nothing can be computed: inputs may be of
-    // strings only where an operator moves them or asks whether they are equal.
+    // Strings are represented by their places in a table, with which nothing can be computed:
+    // inputs may be strings only if an operator moves them or asks whether they are equal.
     kOpFirstStrings = 64,
     kOpSecondStrings = 128,
     kOpOtherStrings = 256,  // the inputs behind the second
@@ -128,15 +128,15 @@ const OpEntry* find_op(const std::string& domain, const std::string& op, int ops
 // Why there is no entry of that name.
 const char* why_missing(const std::string& domain, const std::string& op);
 std::vector<const OpEntry*> all_ops();
-// True if the node has a name for each input that it must have; operators that are not in the table
-// count as those of that name that are.
+// True if the node has a name for each input that it must have. An operator that is not in the
+// table at this opset counts as one of that name that is.
 bool has_required_inputs(const Node& node, int opset);
-// True if an operator of that name has a trait, in whatever opset.
+// True if an operator of that name has a trait, in any opset.
 bool has_trait(const Node& node, OpTraits trait);
 
 class Converter {
 public:
-    // strings: those of the model, by which values of type string are numbers.
+    // strings: the model's strings, by which values of type string are represented as numbers.
     Converter(const std::map<std::string, int>& opsets, std::shared_ptr<StringTable> strings,
               Report* report)
         : strings(strings), opsets_(opsets), report_(report) {}
@@ -149,26 +149,28 @@ public:
     Value* add_value(const std::string& name);
     Value* find_value(const std::string& name) const;
     Value* add_constant(const std::string& name, const Tensor& tensor);
-    // Sizes of an input that the user or the file says; emits the Input layer.
+    // Adds an input with the sizes that the user or the file gives; emits the Input layer.
     void add_input(const std::string& name, ElementType type, const std::vector<Dim>& shape);
-    // declared: its sizes as the file says; null if it does not.
+    // declared: its sizes in the file; null if it has none there.
     bool add_output(const std::string& name, ElementType type, const std::vector<Dim>* declared);
 
     void run_node(const Node& node);
-    // Values of a choice between two that the net makes when it runs, by a value of one truth.
-    // Nodes that read such a value are converted for each of the two (alternatives.cpp).
+    // A choice between two cases that the net makes when it runs, by the truth of a value. Nodes
+    // that read a value that differs between the cases are converted for each of the two
+    // (alternatives.cpp).
     int add_choice(const std::string& condition);
     bool has_choices() const { return !conditions_.empty(); }
-    // One value of these where they can be one blob, else alternatives; false if neither was made.
+    // Makes one value of these if they can be one blob, else alternatives; false if neither was
+    // made.
     bool join(const std::string& name, int choice, const std::string (&made)[2]);
-    // The value that stands for this name under the choices assumed at present.
+    // The value of this name under the choices that are assumed at present.
     std::string resolve(const std::string& name) const;
-    // Makes one blob of alternatives whose ranks agree; false if they do not.
+    // Makes one blob from alternatives whose ranks agree; false if they do not.
     bool settle(Value* v);
-    // Converts a node as the newest opset means it; false, without a problem on the list, when that
-    // is not possible.
+    // Converts a node as the newest opset defines it; false, without a problem on the list, if that
+    // is impossible.
     bool run_newest(const Node& node);
-    // An output that is called like another value, "" if there is none.
+    // The name of an output that another value has already; "" if there is none.
     std::string made_twice(const Node& node) const;
 
     int opset(const std::string& domain) const;
@@ -187,21 +189,21 @@ public:
     ModelLayer& emit(const std::string& type, const std::vector<std::string>& inputs,
                      const std::string& wish, int outputs = 1);
 
-    // The blob of a value in some form, of the tensor with axes of size 1 in front up to `rank`
-    // (0: its own); layers are added where it does not exist yet. "" after a message in *why.
+    // The blob of a value in the given form, for the tensor with axes of size 1 in front up to
+    // `rank` (0: its own rank); adds layers if it does not exist yet. "" after a message in *why.
     std::string blob(Value* v, const Form& form, int rank = 0);
     std::string why;
 
     // The sizes of the Mat's axes (without n), each of which is a product of the tensor's.
     std::vector<Dim> mat_dims(const std::vector<Dim>& shape, const Form& form);
-    // A reshape, if one is needed, of each item of a blob. "" when sizes are not known well enough.
+    // Reshapes each item of a blob, if necessary. "" if the sizes are not known well enough.
     std::string regroup(const std::string& blob, const std::vector<Dim>& from,
                         const std::vector<Dim>& to, bool floats, const std::string& wish);
     // A reshape whose sizes are taken at run time from blobs that have them. "" if there are none.
     std::string regroup_at_run_time(const std::string& blob, const std::vector<Dim>& from,
                                     const std::vector<Dim>& to, const std::string& wish);
-    // Where sizes that are known only at run time come from, by symbol: an axis of a blob, the blob
-    // that holds the size itself, an element of an integer value.
+    // Where a size that is known only at run time comes from, by symbol: an axis of a blob, the
+    // blob that holds the size itself, or an element of an integer value.
     struct SizeSource {
         std::string blob;
         int axis;
@@ -220,34 +222,35 @@ public:
     void add_sizes(const std::string& blob, const std::vector<Dim>& shape, const Form& form);
     // Remembers that element `at` of an integer tensor of rank 0 or 1 is this size.
     void add_size_value(const Dim& size, const std::string& value, int at);
-    // A size, or several one behind the other, as a blob of s32. "" if no blob has it.
+    // A size, or several consecutive ones, as a blob of s32. "" if no blob has it.
     std::string size_blob(const Dim& size);
     std::string size_blob(const std::vector<Dim>& sizes);
-    // Blobs of sizes one behind the other.
+    // Joins blobs of sizes.
     std::string size_list(const std::vector<std::string>& parts);
     // The blob's values as this type of few bits would hold them (NarrowTo).
     std::string narrow(const std::string& blob, ElementType type);
     std::string change_ones(const std::string& blob, const std::vector<Dim>& from,
                             const std::vector<Dim>& to, const std::string& wish);
-    // Which tensors lie in a Mat without sharing axes, and how those that do not are held.
+    // How tensors of a rank are held: without sharing axes if possible.
     Form default_form(int rank) const;
 
-    // Fuses layers, removes those that no output needs, and puts a Split where a blob is read more
+    // Fuses layers, removes those that no output needs, and adds a Split where a blob is read more
     // than once.
     void finish();
     void set_folding(bool on) { folding_ = on; }
     bool folding() const { return folding_; }
-    // Constants much larger than what they are computed from are left to be computed.
+    // Whether constants much larger than what they are computed from are left to be computed at
+    // load.
     void set_compute_large(bool on) { compute_large_ = on; }
     bool computes_large() const { return compute_large_; }
-    // Matrices that products read may stay where and as they lie (kTagByInputs): the model goes
-    // into a Net before the file is let go.
+    // Whether matrices that products read may stay in the file, in its order (kTagByInputs): the
+    // model is then moved into a Net before the file is unmapped.
     void set_leave_matrices(bool on) { leave_matrices_ = on; }
     bool leaves_matrices() const { return leave_matrices_; }
     void set_default_batch(bool on) { default_batch_ = on; }
-    // Whether axis 0 of what has items is the batch count n where a converter may choose.
+    // Whether axis 0 of a tensor that has items is the batch count n, if the converter may choose.
     bool default_batch() const { return default_batch_; }
-    // Layers are called after their nodes.
+    // Whether layers are named after their nodes.
     void set_keep_names(bool on) { keep_names_ = on; }
     void keep(const Tensor& t) { kept_.push_back(t); }
 
@@ -297,11 +300,11 @@ public:
     std::string reason;
 
     bool fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
-    // Does what the entry says; fails if there are strings where it cannot have them.
+    // Converts by this entry; fails if there are strings where it cannot have them.
     bool convert(const OpEntry& entry) {
         return take_strings(entry.traits) && entry.convert(*this) && make_strings(entry.traits);
     }
-    // Fails if an input is of strings.
+    // Fails if an input is strings.
     bool need_numbers() { return take_strings(0); }
 
     int inputs() const { return (int)node.inputs.size(); }
@@ -317,21 +320,21 @@ public:
     std::vector<int64_t> attr_ints(const char* name) const;
     std::vector<float> attr_floats(const char* name) const;
 
-    // Numbers of an input that must be known at conversion; false after fail().
+    // The numbers of an input that must be known at conversion; false after fail().
     bool ints(int i, const char* what, std::vector<int64_t>* values);
-    // An attribute of old opsets that later became an input; *given tells whether there is one.
+    // An attribute of old opsets that later became an input; *given: whether there is one.
     bool attr_or_input(const char* name, int i, std::vector<int64_t>* values, bool* given);
     // An axis in [0, rank); false after fail().
     bool axis(int64_t value, int rank, int* axis);
 
-    // A blob in some form, "" after fail().
+    // The value's blob in the given form; "" after fail().
     std::string blob(Value* v, const Form& form, int rank = 0);
-    // In the form it has, or, of a constant, the usual one.
+    // The same in the form that it has; a constant gets the usual form.
     std::string blob(Value* v);
     Form form_of(Value* v);
-    // Plain, of rank at most 4.
+    // The same in plain form; the rank is at most 4.
     std::string plain(Value* v);
-    // Axis 0 is n, the others are axes of the Mat.
+    // The same in batched form: axis 0 is n, the others are axes of the Mat.
     std::string batched(Value* v);
     // A form in which `axis` has a Mat axis (*mat_axis) of its own.
     Form axis_form(Value* v, int axis, int* mat_axis);
@@ -339,8 +342,8 @@ public:
     // Adds a layer; its first output is named after the node's output `i`.
     ModelLayer& emit(const char* type, const std::vector<std::string>& inputs, int i = 0,
                      int count = 1);
-    // `blob`, of values of `type`, as f32, and f32 values as such of `type` (cut to whole numbers):
-    // by layers where it is no type of floats.
+    // Converts `blob`, of values of `type`, to f32, and f32 values back to `type` (truncated to
+    // whole numbers); adds layers unless the type is a float.
     std::string as_f32(const std::string& blob, ElementType type);
     std::string from_f32(const std::string& blob, ElementType type);
     // Declares an output.

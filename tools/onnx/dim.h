@@ -35,7 +35,7 @@ class Symbols {
 public:
     Symbols() : entries_(1) {}
     Dim named(const std::string& name);
-    // A size that is nowhere else yet.
+    // A size that occurs nowhere else yet.
     Dim fresh() { return named("?" + std::to_string(entries_.size())); }
     Dim add(const Dim& a, const Dim& b);
     Dim subtract(const Dim& a, const Dim& b);
@@ -53,11 +53,12 @@ public:
     Dim function(const std::string& text, const Dim& a, const Dim& b);
     Dim product(const std::vector<Dim>& dims);
     std::string text(const Dim& d) const;
-    // Whether it may be below 0 where all sizes are at least 1.
+    // Whether it may be negative if all sizes are at least 1.
     bool may_be_negative(const Dim& d) const;
-    // size = factor * the product of the parts + offset; false if it is no such expression.
+    // Finds size = factor * the product of the parts + offset; false if it is not such an
+    // expression.
     bool parts_of(const Dim& size, int64_t* factor, std::vector<Dim>* parts, int64_t* offset) const;
-    // size = factor * other + offset; false if that cannot be told.
+    // Finds size = factor * other + offset; false if that is not known.
     bool follows_from(const Dim& size, const Dim& other, int64_t* factor, int64_t* offset) const;
 
 private:

@@ -1,6 +1,6 @@
 // Patterns of nodes that together are one operator. A pattern is looked for when the last of its
-// nodes is converted: then sizes and constants are known, and what the others became is left out
-// because nothing reads it any more.
+// nodes is converted: then sizes and constants are known. The layers of the other nodes are removed
+// later, because nothing reads them any more.
 #ifndef QUOLL_TOOLS_ONNX_FUSE_H
 #define QUOLL_TOOLS_ONNX_FUSE_H
 
@@ -31,10 +31,12 @@ std::vector<Pattern> part_patterns();
 std::vector<Pattern> conv_patterns();
 std::vector<Pattern> quantized_patterns();
 
-// What makes the values of a graph and how often they are read, kept true as patterns are replaced.
+// Knows which node makes each value of a graph, and how often the value is read; kept up to date as
+// patterns are replaced.
 class Fusion {
 public:
-    // outputs: values that are read besides. cut: values that are inputs now, whatever makes them.
+    // outputs: values that are also read from outside. cut: values that are inputs now, whatever
+    // makes them.
     Fusion(const Graph& graph, const std::vector<std::string>& outputs,
            const std::set<std::string>& cut, Converter* converter);
     // Whether the node was converted as the end of a pattern.
@@ -59,7 +61,7 @@ struct Product {
     std::vector<std::string> values;
 };
 
-// What a pattern asks of the nodes that lead to the last one, and how it replaces them.
+// What a pattern asks about the nodes that lead to its last one, and how it replaces them.
 class Match {
 public:
     Match(Fusion& fusion, const Node& last, const char* name)

@@ -6,10 +6,10 @@
 
 namespace quoll {
 
-// Makes of each MultiHeadAttention that is to be more than stored otherwise four InnerProducts,
-// NAME_q, NAME_k, NAME_v and NAME_out, around an SDPA of its name. The answers are the same. What
-// options say of the layer they then say of the products. Layers with caches stay, as those with
-// weights of integers do. 0, or a negative code after a message.
+// Replaces each MultiHeadAttention that is to be quantised by four InnerProducts, NAME_q, NAME_k,
+// NAME_v and NAME_out, around an SDPA of its name. The answers are the same. What the options say
+// of the layer then holds for the products. Layers with caches, or with integer weights, stay.
+// Returns 0, or a negative code after a message.
 int attention_to_products(QuantizeOptions* options, Model* model);
 
 }  // namespace quoll

@@ -15,7 +15,7 @@
 
 namespace quoll {
 
-// Told how many samples of how many are done; from one thread at a time.
+// Called with the number of samples that are done, and of all; from one thread at a time.
 typedef std::function<void(size_t done, size_t total)> ProgressSink;
 
 struct Calibration {
@@ -32,17 +32,18 @@ struct CalibrateOptions {
     ProgressSink progress;
 };
 
-// Two passes over the samples: ranges first, then histograms; what is kept does not grow with their
-// number but for two floats a sample and blob. Results do not depend on the number of threads. A
-// blob that was never computed has no entry. 0, or a negative code after a message.
+// Runs two passes over the samples: ranges first, then histograms. What is kept does not grow with
+// the number of samples, except for two floats per sample and blob. Results do not depend on the
+// number of threads. A blob that was never computed has no entry. Returns 0, or a negative code
+// after a message.
 int calibrate(const Model& model, const SampleSource& samples, const std::set<std::string>& blobs,
               const CalibrateOptions& options, Calibration* result);
 
-// A Net of the model for one run at a time in each of several threads; graph_fusion as load_model
-// does it, which leaves blobs out.
+// A Net of the model, for one run at a time in each of several threads. graph_fusion: as in
+// load_model; fused blobs are then missing.
 int make_quantize_net(const Model& model, int threads, bool graph_fusion, Net* net);
 
-// Reads sample i and calls run() on it; what fails is told, with the sample's name.
+// Reads sample i and calls run() on it; failures are logged with the sample's name.
 int run_sample(const SampleSource& samples, size_t i,
                const std::function<int(const Blobs& inputs)>& run);
 

@@ -1,4 +1,4 @@
-// Cross-layer equalisation: channels of one blob get like ranges.
+// Cross-layer equalisation: gives the channels of one blob similar ranges.
 #ifndef QUOLL_TOOLS_QUANTIZE_EQUALISE_H
 #define QUOLL_TOOLS_QUANTIZE_EQUALISE_H
 

@@ -1,4 +1,4 @@
-// How far a quantised model is from the one that it was made of.
+// How far a quantised model is from the original.
 #ifndef QUOLL_TOOLS_QUANTIZE_EVALUATE_H
 #define QUOLL_TOOLS_QUANTIZE_EVALUATE_H
 
@@ -13,7 +13,7 @@
 
 namespace quoll {
 
-// Of two arrays of the same values, one of them exact; of several pairs together.
+// Agreement of two arrays of the same values, one of them exact; or of several such pairs together.
 struct Agreement {
     double signal = 0, noise = 0;  // sums of squares
     double cosines = 0;            // sum over pairs
@@ -27,7 +27,7 @@ struct Agreement {
     double cosine() const { return pairs ? cosines / (double)pairs : 1; }
     double sqnr_db() const;  // 200 where there is no noise
     double argmax() const { return places > 0 ? same_argmax / places : 1; }
-    // In parts of the expected values' range.
+    // As a share of the expected values' range.
     double max_error() const;
     double mean_error() const;
 };
@@ -37,7 +37,7 @@ struct OutputAccuracy {
     Agreement agreement;
 };
 
-// Of samples with labels, by the first output.
+// Accuracy on samples with labels, by the first output.
 struct TaskAccuracy {
     size_t labelled = 0;
     size_t top1_before = 0, top1_after = 0, top5_before = 0, top5_after = 0;
@@ -52,14 +52,14 @@ struct Accuracy {
     double metric_before = 0, metric_after = 0;
     bool less_is_better = false;
     double ms_before = 0, ms_after = 0;  // best of the runs, of one sample
-    // Over all outputs: the least cosine and SQNR, the least argmax agreement.
+    // Over all outputs: the lowest cosine and SQNR, and the lowest argmax agreement.
     double cosine() const;
     double sqnr_db() const;
     double argmax() const;
 };
 
-// The answers of a model to samples, which many others are compared with: each is computed once, as
-// far as some memory holds them.
+// The answers of a model to samples, with which many others are compared. Each is computed once, as
+// long as they fit into some memory.
 class ExactAnswers {
 public:
     ExactAnswers(const Model& model, const SampleSource& samples, int threads)
@@ -67,14 +67,14 @@ public:
     const SampleSource& samples() const { return samples_; }
     int threads() const { return threads_; }
     const std::vector<std::string>& names() const { return names_; }
-    // The best time of a run, once there was one.
+    // The shortest time of a run so far.
     double best_ms() const { return ms_; }
 
-    // Loads the model, if a run is still to come.
+    // Loads the model, if there are still runs to come.
     int begin();
-    // Of sample i, with these inputs.
+    // The outputs for sample i, with these inputs.
     int outputs(size_t i, const Blobs& inputs, std::vector<Mat>* outputs);
-    // A run to take the time of; nothing where the model is not loaded.
+    // Runs once more for the time; does nothing if the model is not loaded.
     int run_again(const Blobs& inputs);
     // Frees the model if all answers are kept.
     void end();
@@ -90,15 +90,16 @@ private:
     double ms_ = INFINITY;
 };
 
-// Runs a model on all samples as an application would, with some threads for each layer. Samples
-// that cannot be read are left out. 0, or a negative code after a message.
+// Runs a model on all samples as an application would, with several threads for each layer. Samples
+// that cannot be read are left out. Returns 0, or a negative code after a message.
 int evaluate(ExactAnswers* before, const Model& after, const MetricOptions& metric,
              Accuracy* accuracy);
-// The same of one pair of models.
+// The same for one pair of models.
 int evaluate(const Model& before, const Model& after, const SampleSource& samples, int threads,
              const MetricOptions& metric, Accuracy* accuracy);
 
-// N-QNT-8's three series, for each quantised layer.
+// The three errors of each quantised layer: of the layer alone from exact inputs, of its weights,
+// and of the run up to it.
 struct LayerErrors {
     Agreement own;         // from exact inputs: of this layer alone
     Agreement weights;     // of its weights

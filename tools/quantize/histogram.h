@@ -18,8 +18,8 @@ struct ValueRange {
     void include(const ValueRange& other);
 };
 
-// How many values lie where between -limit and limit; those that are exactly 0, and those that are
-// no finite numbers, are counted apart.
+// How many values there are in each part of [-limit, limit]. Values that are exactly 0, and those
+// that are not finite, are counted separately.
 struct Histogram {
     enum { kBins = 4096 };  // on each side of 0
     float limit = 0.f;
@@ -29,13 +29,14 @@ struct Histogram {
     void begin(float most);
     void add(const Histogram& other);
     uint64_t count() const;
-    // Both sides together in `bins` bins, which divide kBins; zeros are left out.
+    // The histogram of magnitudes in `bins` bins, which divide kBins; without zeros.
     std::vector<double> magnitudes(int bins) const;
     // The middle of bin i of kBins.
     double middle(int i) const { return (i + 0.5) * limit / kBins; }
 };
 
-// Of all samples. Sums are of integers, so that the order in which threads add does not matter.
+// Statistics over all samples. Sums are of integers, so that the order in which threads add does
+// not matter.
 struct BlobStats {
     std::vector<ValueRange> samples;  // by sample; of finite values
     ValueRange range;                 // of all of them
@@ -45,9 +46,9 @@ struct BlobStats {
 
     // Mean value of each channel (of a blob of 1 or 2 axes: of each place along w).
     std::vector<double> channel_means() const;
-    // Blobs of f32, of any elempack. limits: of channels, which grow.
+    // For f32 blobs of any elempack. limits: those of channels, which are extended.
     static ValueRange range_of(const Mat& blob, uint64_t* not_finite, std::vector<float>* limits);
-    // What range_of saw of sample i.
+    // Adds what range_of found for sample i.
     void add_range(size_t i, const ValueRange& seen, uint64_t bad,
                    const std::vector<float>& limits);
     void add_values(const Mat& blob);

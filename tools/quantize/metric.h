@@ -1,4 +1,4 @@
-// How well a model does its task, from its outputs and what is right.
+// How well a model does its task, from its outputs and the right answers.
 #ifndef QUOLL_TOOLS_QUANTIZE_METRIC_H
 #define QUOLL_TOOLS_QUANTIZE_METRIC_H
 
@@ -21,11 +21,11 @@ struct MetricOptions {
     // Whether a TaskMetric computes it.
     bool is_task() const { return !is_class_metric() && !is_distance(); }
 };
-// Its name is one that quoll has itself.
+// Whether the name is that of a built-in metric.
 bool is_metric_name(const std::string& name);
 std::string metric_names();
 
-// A value of all samples of a model.
+// A metric over all samples of a model.
 class TaskMetric {
 public:
     virtual ~TaskMetric() = default;
@@ -53,8 +53,8 @@ public:
 //   better.
 std::unique_ptr<TaskMetric> make_metric(const MetricOptions& options);
 
-// Whether the metric can read what the samples have as truths. 0, or a negative code after a
-// message.
+// Checks that the metric can read the right answers of the samples. Returns 0, or a negative code
+// after a message.
 int check_truths(const MetricOptions& options, const SampleSource& samples);
 
 }  // namespace quoll

@@ -22,8 +22,8 @@ bool parse_part(const std::string& text, double* part);
 // "size=4MB,time=10ms"; false if it is no such list.
 bool parse_budget(const std::string& text, MixedOptions* options);
 
-// top1, top5: share of the labelled samples that is lost; cosine: 1 - cosine; sqnr: noise in parts
-// of the signal; others: what the metric lost (wer: gained).
+// top1, top5: the share of the labelled samples that is lost; cosine: 1 - cosine; sqnr: noise as a
+// share of the signal; others: what the metric lost (wer: gained).
 double drop_of(const Accuracy& accuracy, const std::string& metric);
 
 // A point of the frontier: these layers, and those of the points before it, stay in float, or get

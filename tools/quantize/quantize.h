@@ -32,8 +32,9 @@ struct BlobOverride {
     std::vector<std::string> sources;  // whose ranges are joined with its own
 };
 
-// Layers with their weights rounded and biases corrected, by kind and name, which do not depend on
-// the ranges of their inputs: for many trials on one model, calibration and set of options.
+// Layers with rounded weights and corrected biases, by kind and name, which do not depend on the
+// ranges of their inputs: computed once for many trials on one model, calibration and set of
+// options.
 struct MadeLayer {
     ModelLayer layer;
     std::vector<float> scales;
@@ -59,15 +60,15 @@ struct QuantizeOptions {
 
 // Inputs of 16 bits and weights of 8.
 const char kInt16Kind[] = "a16w8";
-// Whether layers of this kind round their input by ranges that data give.
+// Whether layers of this kind round their input by measured ranges.
 inline bool is_static_kind(const std::string& kind) {
     return kind == "int8" || kind == "affine" || kind == kInt16Kind;
 }
 
-// Of the blobs whose sizes follow from those of the inputs.
+// The sizes of the blobs for which they follow from those of the inputs.
 BlobSizes known_sizes(const Model& model, const BlobSizes& given);
 
-// What a layer is to become: by its override, else options.kind.
+// The kind that a layer is to get: that of its override, else options.kind.
 std::string kind_of_layer(const QuantizeOptions& options, const std::string& layer);
 
 // What became of a layer.
@@ -87,12 +88,12 @@ struct LayerChoice {
     std::vector<float> weight_scales;
 };
 
-// Blobs whose values quantize_model wants to know.
+// The blobs whose values quantize_model needs to know.
 std::set<std::string> blobs_to_watch(const Model& model);
 
-// Ranges go by this precedence: overrides, those that the model has itself, known ones (with
-// hard_ranges), measured ones. A layer without a range stays in float, with a warning. 0, or a
-// negative code after a message.
+// Precedence of ranges: overrides, those that the model has itself, known ones (with hard_ranges),
+// measured ones. A layer without a range stays in float, with a warning. Returns 0, or a negative
+// code after a message.
 int quantize_model(const Calibration& calibration, const QuantizeOptions& options, Model* model,
                    std::vector<LayerChoice>* layers);
 

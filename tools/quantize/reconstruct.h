@@ -1,5 +1,5 @@
-// Rounding of weights by what a layer's outputs make of it, not by each weight alone: among
-// neighbouring grid values those that keep the outputs on calibration data nearest.
+// Rounding of weights by its effect on a layer's outputs, not of each weight alone: among
+// neighbouring grid values, those that keep the outputs on calibration data nearest.
 #ifndef QUOLL_TOOLS_QUANTIZE_RECONSTRUCT_H
 #define QUOLL_TOOLS_QUANTIZE_RECONSTRUCT_H
 
@@ -15,8 +15,8 @@
 
 namespace quoll {
 
-// Weights of a layer as rows, one an output, each value rounded to an integer in [least, most]: the
-// value times the scale of its stretch, plus the zero point of that.
+// The weights of a layer as rows, one per output, each value rounded to an integer in [least,
+// most]: the value times the scale of its stretch, plus the stretch's zero point.
 struct WeightGrid {
     Mat weight;  // [rows * width] of f32
     int rows = 0, width = 0;
@@ -25,16 +25,16 @@ struct WeightGrid {
     std::vector<float> scales;  // [rows][stretches of a row]
     std::vector<float> zeros;   // the same, or empty: all are 0
     int least = -127, most = 127;
-    // Finds scales and zero points for the weights anew. Empty: inputs cannot have factors.
+    // Finds new scales and zero points for the weights. Empty: inputs cannot have factors.
     std::function<void(WeightGrid*)> fit;
 
-    // Where a place's scale is.
+    // The index of a place's scale.
     size_t stretch_of(int row, int i) const {
         return (size_t)row * ((width + stretch - 1) / stretch) + i / stretch;
     }
     float scale_of(int row, int i) const { return scales[stretch_of(row, i)]; }
     float zero_of(int row, int i) const { return zeros.empty() ? 0.f : zeros[stretch_of(row, i)]; }
-    // The integer next to a value, and what an integer stands for, at this place.
+    // The integer nearest to a value at this place, and the value that an integer stands for.
     float nearest(int row, int i, float value) const {
         return clamp(roundf(value * scale_of(row, i)) + zero_of(row, i));
     }
@@ -49,8 +49,8 @@ struct WeightGrid {
 // What reconstruction found for a layer.
 struct RoundedLayer {
     std::vector<signed char> values;  // [rows][width]
-    // [width] that inputs are multiplied by, and weights were divided by before they were rounded;
-    // empty: 1.
+    // [width]: the factors by which inputs are multiplied, and by which weights were divided before
+    // they were rounded; empty: 1.
     std::vector<float> inputs;
 };
 // By name of the layer.

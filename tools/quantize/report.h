@@ -10,7 +10,7 @@
 
 namespace quoll {
 
-// Beyond these a layer's errors, in parts of its output's range, are pointed out (N-QNT-8).
+// Errors of a layer, as a share of its output's range, beyond which the report marks it.
 struct ErrorLimits {
     double max = 1.0, mean = 1e-2;
 };

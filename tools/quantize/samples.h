@@ -19,13 +19,13 @@ class SampleSource {
 public:
     virtual ~SampleSource() = default;
     virtual size_t count() const = 0;
-    // What messages call it: the file.
+    // Its name in messages: the file.
     virtual std::string name(size_t i) const = 0;
     // 0, or a negative code after a message in the log.
     virtual int read(size_t i, Blobs* inputs) const = 0;
     // The right class; -1: not known.
     virtual int label(size_t) const { return -1; }
-    // What is right, as text (see metric.h); false: not known.
+    // The right answer, as text (see metric.h); false: not known.
     virtual bool truth(size_t i, std::string* text) const {
         *text = std::to_string(label(i));
         return label(i) >= 0;
@@ -42,9 +42,9 @@ struct ImageForm {
 std::string image_form_error(const ImageForm& form);
 
 struct DataOptions {
-    // Folders (read with those in them), lists (.txt: a path a line, a label may follow), images,
+    // Folders (with their subfolders), lists (.txt: one path per line, a label may follow), images,
     // .npy files; NAME=... for the input of that name, else for the model's first input. An array
-    // with an axis more than the input, or a larger batch, holds several samples.
+    // with one axis more than the input, or with a larger batch, holds several samples.
     std::vector<std::string> data;
     std::map<std::string, ImageForm> forms;  // by input; "": of all others
     std::string labels;                      // a file of one number a line, in the data's order

@@ -10,7 +10,7 @@
 
 namespace quoll {
 
-// By the names of layers; values are multiplied with scales before they are rounded.
+// By the names of layers; values are multiplied by the scales before they are rounded.
 struct ScaleTable {
     std::vector<std::string> order;                     // of the layers
     std::map<std::string, std::vector<float>> weights;  // lines LAYER_param_0
@@ -18,8 +18,8 @@ struct ScaleTable {
     bool empty() const { return weights.empty() && inputs.empty(); }
 };
 
-// Lines of a name and numbers; those that begin with '#' are left out, by which a layer stays in
-// float. 0, or a negative code after a message with the line's number.
+// Lines with a name and numbers. Lines that begin with '#' are ignored, so that the layer stays in
+// float. Returns 0, or a negative code after a message with the line's number.
 int parse_table(const std::string& text, const std::string& path, ScaleTable* table);
 int read_table(const std::string& path, ScaleTable* table);
 // As ncnn2table writes it: the lines of all weights, then those of all inputs.

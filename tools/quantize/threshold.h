@@ -1,4 +1,4 @@
-// Ranges for the activations of a blob from what calibration saw of it.
+// Chooses the range of a blob from what calibration has seen of it.
 #ifndef QUOLL_TOOLS_QUANTIZE_THRESHOLD_H
 #define QUOLL_TOOLS_QUANTIZE_THRESHOLD_H
 
@@ -35,19 +35,19 @@ struct ThresholdOptions {
     ValueRange constant;        // of kConstant
 };
 
-// The range to round to int8; not seen() if the blob had no finite value. symmetric: high is the
-// threshold T and low -T, of magnitudes of both signs; otherwise both ends are chosen by themselves
-// and include 0.
+// The range that is rounded to int8; not seen() if the blob had no finite value. symmetric: high is
+// the threshold T for magnitudes of both signs, and low is -T; otherwise both ends are chosen
+// separately, and the range includes 0.
 ValueRange choose_range(const BlobStats& stats, const ThresholdOptions& options, bool symmetric);
 
-// Thresholds of magnitudes, of a histogram with values other than 0.
+// Thresholds of magnitudes, from a histogram with values other than 0.
 double kl_threshold(const std::vector<double>& bins, double limit, int levels);
 double aciq_threshold(const Histogram& histogram);
 double percentile_threshold(const Histogram& histogram, double percentile);
 // levels: 127 for symmetric int8, 255 for one-sided values with a zero point.
 double mse_threshold(const Histogram& histogram, int levels);
-// The end of sorted[0..n): values are left off at the end as long as that takes off more of the
-// whole range than `ratio` times the part of the samples that goes with them.
+// Drops the outermost of the samples' ends as long as that shrinks the whole range by more than
+// `ratio` times the share of samples dropped.
 float enhanced_end(std::vector<float> ends, double range, double ratio);
 
 }  // namespace quoll

@@ -22,9 +22,9 @@ namespace quoll {
 bool is_weight_kind(const std::string& kind);
 std::string weight_kind_names();
 
-// Gives the layer's weights that form. *why: the operator, or this layer, cannot have it, and is as
-// before. input: the size of its input, dims 0 if not known. 0, or a negative code after a message.
-// rounded: integers for the grid of block_grid and what inputs are multiplied by, or null.
+// Stores the layer's weights in that form. *why: the operator, or this layer, cannot have it, and
+// is as before. input: the size of its input, dims 0 if not known. rounded: integers for the grid
+// of block_grid and the factors of inputs, or null. Returns 0, or a negative code after a message.
 int store_weight_kind(const std::string& kind, const Shape& input, const RoundedLayer* rounded,
                       ModelLayer* layer, std::string* why);
 // The integers and scales that a kind of blocks has; false for other kinds, and for layers that

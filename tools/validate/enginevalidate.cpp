@@ -73,7 +73,7 @@ void add_options(CommandLine* line, Arguments* a) {
 }
 
 Limits limits_of(const Arguments& a) {
-    // capabilities M-VAL-2 for the similarity; the errors are a few units of the storage type.
+    // The similarities are those of MACE; the errors are a few units of the storage type.
     Limits limits = {0.999, 1e-4};
     const auto weaken = [&](double similarity, double error) {
         limits.similarity = std::min(limits.similarity, similarity);

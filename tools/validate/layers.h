@@ -45,7 +45,7 @@ const BlobCheck* first_wrong(const std::vector<BlobCheck>& checks);
 // compared; null if there is none.
 const BlobCheck* first_without_values(const std::vector<BlobCheck>& checks);
 
-// M-VAL-3: output_name,similarity,sqnr,pixel_accuracy of the whole run; sqnr in dB.
+// As MACE's log.csv: output_name,similarity,sqnr,pixel_accuracy of the whole run; sqnr in dB.
 std::string log_csv(const std::vector<BlobCheck>& checks);
 std::string layers_table(const std::vector<BlobCheck>& checks);
 

@@ -27,9 +27,10 @@ struct Activation {
 
     Activation() : type(kActivationNone), a(0.f), b(0.f) {}
     Activation(int type, float a, float b = 0.f) : type(type), a(a), b(b) {}
-    // Of a loaded operator: activation_params may hold more values than the type has.
+    // The activation of a loaded operator: activation_params may hold more values than the type
+    // has.
     Activation(int activation_type, const Mat& params);
-    // One of a type without parameters.
+    // An activation of a type without parameters.
     static Activation plain(int type) { return Activation(type, Mat()); }
     // How many parameters the type has.
     int num_params() const;
@@ -43,8 +44,8 @@ void activation_lines(int& type, Mat& params, ParamVisitor& v);
 // After loading: are there as many activation_params as the type needs?
 int check_activation(const Layer& layer, int type, const Mat& params);
 
-// The number type of references: double precision, so that a formula is rounded once. min, max and
-// select as vectors have them: NaN in the second operand of min and max stays.
+// The number type of the references: double precision, so that a formula is rounded once. min, max
+// and select behave as those of vectors: NaN in the second operand of min and max stays.
 struct Real {
     double value;
 
@@ -68,7 +69,7 @@ struct Real {
     friend Real sigmoid(Real x) { return Real{1 / (1 + ::exp(-x.value))}; }
 };
 
-// A formula of activation_functions.h for one value.
+// Evaluates a formula of activation_functions.h for one value.
 template <class Formula>
 float evaluate(float x, float a = 0.f, float b = 0.f) {
     const float params[] = {a, b};

@@ -1,6 +1,6 @@
-// int8 values that stand for scale * (q - zero_point), q in [-128, 127]: the quantisation of ONNX,
-// where u8 values are held less 128, as are their zero points. (ncnn's has no zero point, rounds
-// half away from zero and leaves out -128.)
+// int8 values q in [-128, 127] that stand for scale * (q - zero_point): ONNX's quantisation, where
+// u8 values and their zero points are stored less 128. (ncnn's has no zero point, rounds half away
+// from zero and does not use -128.)
 #ifndef QUOLL_LAYER_AFFINE8_H
 #define QUOLL_LAYER_AFFINE8_H
 

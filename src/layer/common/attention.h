@@ -19,7 +19,7 @@ struct AttentionHead {
     int src, dst;        // queries; keys and values
     int size, out_size;  // values of a query or key; of a value
     Strided q, k, v;     // [src][size], [dst][size], [dst][out_size]
-    // [src][dst], added to the scaled products; null: none. A query all of whose sums are minus
+    // [src][dst], added to the scaled products; null: none. A query whose sums are all minus
     // infinity gives 0 for finite values.
     const float* mask;
     float scale;
@@ -27,22 +27,22 @@ struct AttentionHead {
     ptrdiff_t out_row, out_column;
 };
 
-// All of scores[j] * scale + mask[j] are minus infinity; a null mask stands for zeros.
+// Whether all scores[j] * scale + mask[j] are minus infinity; a null mask stands for zeros.
 inline bool sees_nothing(const float* scores, float scale, const float* mask, int count) {
     for (int j = 0; j < count; j++)
         if (scores[j] * scale + (mask ? mask[j] : 0.f) != -HUGE_VALF) return false;
     return true;
 }
 
-// Two-dimensional mask or one a head; checks that it is [src][dst].
+// A mask of two dimensions, or one for each head; checks that it is [src][dst].
 int check_attention_mask(const Layer& layer, const Shape& mask, int heads, int src, int dst);
 inline const float* attention_mask_of(const Mat& mask, int head) {
     const size_t at = mask.dims == 3 && mask.c > 1 ? head * mask.cstep * mask.elemsize : 0;
     return (const float*)((const char*)mask.data + at);
 }
 
-// The scalar reference. int8: q and the softmax are rounded to int8 with a scale a row, k and v
-// with one for the head; sums are integers.
+// The scalar reference. int8: q and the softmax are rounded to int8 with a scale per row, k and v
+// with one per head; sums are integers.
 int attend(const AttentionHead& head, bool int8, const Option& opt);
 
 }  // namespace quoll

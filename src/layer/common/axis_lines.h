@@ -22,7 +22,8 @@ inline int along_axis_shape(const Layer& layer, int axis, const std::vector<Shap
     return kOk;
 }
 
-// f(from, to, size, step) for each line of values along an axis; both lie `step` apart.
+// Calls f(from, to, size, step) for each line of values along an axis; in both blobs neighbours are
+// `step` values apart.
 template <class T, class F>
 void for_each_line(const Mat& in, Mat& out, int axis, F f) {
     if (out.empty()) return;

@@ -26,20 +26,20 @@ struct BlockQuant {
         if (!known) bits = 0;
     }
     explicit operator bool() const { return bits != 0; }
-    // Of a value where layers keep it.
+    // The bits of a value as layers keep it in memory.
     int kept_bits() const { return bits <= 4 ? 4 : 8; }
     int64_t row_bytes(int64_t count) const { return (count * bits + 7) / 8; }
     int64_t blocks(int64_t count) const { return (count + block - 1) / block; }
 };
 
-// What the format does not know, though it would look like int8.
+// Refuses terms that the format does not know, though they would look like int8.
 inline int check_quantize_term(const Layer& layer, int term) {
     if (BlockQuant(term) || (term < 300 && (term < 4 || term > 6))) return kOk;
     return layer.fail("quantize_term (18): expected 0 to 3 or 300 to 813, got %d", term);
 }
 
-// `count` values of row `row` of an s8 matrix [rows][row_bytes(count)] with scales
-// [rows][blocks(count)], zero points alike (or none) and, where input_scales, `inputs` [count].
+// Unpacks `count` values of row `row` of an s8 matrix [rows][row_bytes(count)] with scales
+// [rows][blocks(count)], as many zero points (or none) and, with input_scales, `inputs` [count].
 inline void unpack_row(const BlockQuant& quant, const Mat& packed, const Mat& scales,
                        const Mat& zeros, const Mat& inputs, int row, int count, float* out) {
     const int64_t bytes = quant.row_bytes(count);

@@ -1,5 +1,5 @@
-// Which operators this library has, at compile time: what a small one lacks, nothing needs to look
-// for.
+// Which operators this library has, at compile time: code that looks for missing ones can be left
+// out.
 #ifndef QUOLL_LAYER_BUILT_LAYERS_H
 #define QUOLL_LAYER_BUILT_LAYERS_H
 

@@ -14,7 +14,7 @@ inline int check_factors(const Layer& layer, const char* name, const Mat& factor
     return layer.fail("%s: expected 1 or %d values, got %d", name, in.size(0), factors.w);
 }
 
-// Those that a blob of `dims` axes takes.
+// The factors that apply to a blob of `dims` axes.
 inline Mat factors_for(const Mat& factors, int dims) {
     return dims == 1 && factors.w > 1 ? factors.range(0, 1) : factors;
 }

@@ -1,5 +1,5 @@
-// A planar f32 Mat by its outermost axis, which operators with one parameter a channel go by: w of
-// a 1-D Mat, h of a 2-D one, c of the others.
+// A planar f32 Mat as channels along its outermost axis, for operators with one parameter per
+// channel: w of a 1-D Mat, h of a 2-D one, c of the others.
 #ifndef QUOLL_LAYER_CHANNELS_H
 #define QUOLL_LAYER_CHANNELS_H
 
@@ -39,8 +39,8 @@ int channelwise_shape(const Layer& layer, const std::vector<Shape>& in, std::vec
 // Does the layer take this one blob? Logs why not. For in-place forwards, which create no outputs.
 int check_input(const Layer& layer, const Mat& blob);
 
-// Values that LayerNorm and RMSNorm take together: a row of a 1-D or 2-D blob, otherwise the
-// innermost axes that make up affine_size values, and a channel when none do.
+// The number of values that LayerNorm and RMSNorm normalise together: a row of a 1-D or 2-D blob;
+// otherwise the innermost axes that make up affine_size values, or a channel if none do.
 size_t normalized_run(const Shape& shape, int affine_size);
 // Their shape rule: with affine, the weights' affine_size values are those of a run.
 int normalized_shape(const Layer& layer, int affine, int affine_size, const std::vector<Shape>& in,

@@ -16,7 +16,7 @@ namespace quoll {
 // end (upper) or at the beginning (lower).
 enum { kPadSameUpper = -233, kPadSameLower = -234 };
 
-// Fields of the format that all of them have, as far as they have the axis.
+// The fields of the format that all of them have, for the axes that they have.
 struct ConvFields {
     int axes;      // 1 to 3: w, h, d
     bool grouped;  // the operator has the parameter group
@@ -61,8 +61,8 @@ struct WindowAxis {
 
     static WindowAxis none() { return WindowAxis{1, 1, 1, 1, 1, 0, 0}; }
     int extent() const { return dilation * (kernel - 1) + 1; }
-    // Where tap k of window i lies, in input coordinates (of a deconvolution: where tap k of input
-    // i goes, in output coordinates).
+    // The place of tap k of window i, in input coordinates (of a deconvolution: where tap k of
+    // input i goes, in output coordinates).
     int64_t position(int i, int k) const {
         return (int64_t)i * stride + (int64_t)k * dilation - before;
     }
@@ -84,10 +84,10 @@ struct ConvGeometry {
     int maxk() const { return x.kernel * y.kernel * z.kernel; }
 };
 
-// Weight counts and kernel sizes of `s`, taken from the weight input when dynamic_weight: its
-// outermost axis is num_output, for deconvolutions num_input, and the next one the other count
-// divided by group (of 3-D operators one axis holds both). Checks the number, axes and dtypes of
-// the inputs. s8_input: the first may be int8. Leaves out the sizes of the output.
+// Fills in weight counts and kernel sizes from `s`, or with dynamic_weight from the weight input:
+// its outermost axis is num_output (deconvolutions: num_input), and the next one the other count
+// divided by group (3-D operators have both on one axis). Checks the number, axes and dtypes of the
+// inputs. s8_input: the first may be int8. Leaves out the sizes of the output.
 int conv_geometry(const Layer& layer, const ConvFields& s, const std::vector<Shape>& in,
                   bool deconvolution, bool s8_input, ConvGeometry* g);
 
@@ -98,8 +98,8 @@ int convolve_axis(const Layer& layer, const char* name, int pad_before, int pad_
 
 // The output that follows from g, of a batch item.
 Shape conv_output_shape(const ConvFields& s, const ConvGeometry& g, DType dtype);
-// An input or output with the channels in c: of 1-D operators as rows_as_channels, of others with
-// one axis more than they convolve.
+// An input or output with its channels in c: of 1-D operators by rows_as_channels, of others the
+// blob itself with one axis more than they convolve.
 Mat conv_channels(const ConvFields& s, const Mat& blob);
 // Creates `top` as conv_output_shape says, and its conv_channels.
 int create_conv_top(const ConvFields& s, const ConvGeometry& g, DType dtype, int elempack,
@@ -111,7 +111,7 @@ int flat_weight(const Layer& layer, const Mat& input, const Option& opt, Mat* fl
 // f32 weights rounded to int8; each of the scales.w scales goes with an equal share of them. Empty
 // when memory runs out.
 Mat quantize_weight(const Mat& weight, const Mat& scales);
-// pad_value among int8 values: cut off, as ncnn's padding does, not rounded as the values are.
+// pad_value as an int8 value: truncated, as in ncnn's padding, not rounded as the values are.
 inline signed char int8_pad_value(float v) {
     return (signed char)(v > -128.f ? v < 127.f ? v : 127.f : -128.f);
 }
@@ -126,7 +126,7 @@ constexpr bool kHasInt8 = false;
 #else
 constexpr bool kHasInt8 = true;
 #endif
-// int8_scale_term (8) that is not 0: refused where they are not.
+// Refuses an int8_scale_term (8) other than 0 if they are not.
 int check_int8_term(const Layer& layer, int int8_scale_term);
 // Refuses int8 weights in a layer that has no scales for them.
 int check_weight_dtype(const Layer& layer, const Mat& weight, bool int8_scales);

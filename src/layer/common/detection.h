@@ -22,12 +22,12 @@ void sort_by_score(std::vector<Detection>* boxes);
 // Drops all boxes but the first `count`; negative: none.
 void keep_first(std::vector<Detection>* boxes, int count);
 
-// Keeps of sorted boxes those whose intersection with each box kept before is at most `threshold`
-// of their union; the first `most` of them.
+// Keeps, of sorted boxes, those whose intersection with each box kept before is at most `threshold`
+// of their union; at most `most` of them.
 void suppress_overlaps(std::vector<Detection>* boxes, float threshold, size_t most = SIZE_MAX);
 
-// A blob of one row a box: label, score, xmin, ymin, xmax, ymax. Without any box it has 2 axes, w 6
-// and h 0, and no data.
+// A blob with one row per box: label, score, xmin, ymin, xmax, ymax. Without boxes it has 2 axes, w
+// 6 and h 0, and no data.
 int detections_to_blob(const std::vector<Detection>& boxes, Mat* out, Allocator* allocator);
 
 }  // namespace quoll

@@ -1,4 +1,4 @@
-// What is known of the built-in operators by their names.
+// Facts about the built-in operators by name.
 #ifndef QUOLL_LAYER_REGISTRY_H
 #define QUOLL_LAYER_REGISTRY_H
 

@@ -1,4 +1,5 @@
-// The blobs of 1-D operators have their channels in rows; what runs on channels sees them so.
+// The blobs of 1-D operators have their channels in rows; this shows them as channels to code that
+// runs on these.
 #ifndef QUOLL_LAYER_ROW_CHANNELS_H
 #define QUOLL_LAYER_ROW_CHANNELS_H
 

@@ -40,7 +40,8 @@ inline Range any_value() { return Range{-1e300, 1e300}; }
 inline Range at_least(double low) { return Range{low, 1e300}; }
 inline Range between(double low, double high) { return Range{low, high}; }
 
-// Called once for each parameter: id in the param file, field, default, words for the docs.
+// Called once for each parameter: id in the param file, field name, field, default, description for
+// the docs.
 class ParamVisitor {
 public:
     virtual ~ParamVisitor() {}
@@ -86,20 +87,20 @@ public:
 // Load an operator through its schema; both log and return a negative code on bad values.
 int load_params_by_schema(Layer& layer, const ParamDict& pd);
 int load_weights_by_schema(Layer& layer, const ModelBin& mb);
-// The parameters that differ from their default: those that the layer has, and those of `pd` with
-// the types that the schema says, plus the ones that the schema does not know. The latter does not
-// check ranges (load_params_by_schema does) and leaves the values in the layer's fields.
+// The parameters that differ from their default. params_of: those of the layer. canonical_params:
+// those of `pd`, with the types that the schema gives, and those that the schema does not know; it
+// does not check ranges (load_params_by_schema does) and leaves the values in the layer's fields.
 ParamDict params_of(Layer& layer);
 ParamDict canonical_params(Layer& layer, const ParamDict& pd);
 // True if the schema has a parameter of this id.
 bool schema_knows(Layer& layer, int id);
 // params_of as " id=value ..." text.
 std::string params_to_text(Layer& layer);
-// The scalars of a weight; an error, with a message, when the size is none.
+// The number of scalars of a weight; an error, with a message, if the size is invalid.
 int weight_count(const Layer& layer, const char* name, const WeightSize& size, int* count);
 
-// How many outputs a shape rule is asked for: those of the graph; of a layer in no Net, as many as
-// `out` has when it is called, at least 1.
+// The number of outputs for which a shape rule is called: those of the graph; for a layer in no
+// Net, as many as `out` has on entry, at least 1.
 inline size_t output_count(const Layer& layer, const std::vector<Shape>& out) {
     return !layer.tops.empty() ? layer.tops.size() : out.empty() ? 1 : out.size();
 }
@@ -107,8 +108,9 @@ inline size_t output_count(const Layer& layer, const std::vector<Shape>& out) {
 int create_tops(const Layer& layer, const std::vector<Mat>& bottom_blobs,
                 std::vector<Mat>& top_blobs, const Option& opt);
 
-// An error, with a message, if an input that may not be empty is (see Layer::support_absent_inputs
-// and support_zero_size), or one is larger than any memory, so that shape rules can multiply sizes.
+// An error, with a message, if an input is empty that may not be (see Layer::support_absent_inputs
+// and support_zero_size), or if one is larger than any memory, so that shape rules can multiply
+// sizes.
 int check_input_sizes(const Layer& layer, const std::vector<Shape>& bottoms);
 
 // Base of every built-in operator. T's constructor sets one_blob_only, support_inplace and the
@@ -122,8 +124,8 @@ public:
     int load_model(const ModelBin& mb) override { return load_weights_by_schema(*this, mb); }
     void visit_params(ParamVisitor& v) override { T::params(static_cast<T&>(*this), v); }
     void visit_weights(WeightVisitor& v) override { T::weights(static_cast<T&>(*this), v); }
-    // shape() sees no impossible sizes. Axes of size 0 it sees, but not while the operator's own
-    // forward runs, unless that supports them.
+    // shape() never gets impossible sizes. It may get axes of size 0, but not while the operator's
+    // own forward runs, unless that supports them.
     int infer_shapes(const std::vector<Shape>& bottoms, std::vector<Shape>& tops) const override {
         QUOLL_RETURN_IF_ERROR(check_input_sizes(*this, bottoms));
         return T::shape(static_cast<const T&>(*this), bottoms, tops);

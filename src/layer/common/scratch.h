@@ -1,4 +1,4 @@
-// Short lists that a layer needs while it runs, without an allocation in steady state.
+// Short lists that a layer needs while it runs, without allocations in steady state.
 #ifndef QUOLL_LAYER_SCRATCH_H
 #define QUOLL_LAYER_SCRATCH_H
 
@@ -11,8 +11,8 @@
 
 namespace quoll {
 
-// An empty vector whose memory is that of an earlier one of the same thread, and goes to a later
-// one.
+// An empty vector that reuses the memory of an earlier one of the same thread, and leaves it to a
+// later one.
 template <class T>
 class Scratch {
 public:

@@ -1,5 +1,5 @@
-// How equal pieces of a layer's work (items of a batch, groups of channels) and threads share each
-// other.
+// How threads share equal pieces of a layer's work (items of a batch, groups of channels): several
+// pieces side by side, or one after the other.
 #ifndef QUOLL_LAYER_SIDE_BY_SIDE_H
 #define QUOLL_LAYER_SIDE_BY_SIDE_H
 
@@ -9,14 +9,15 @@
 
 namespace quoll {
 
-// In multiply-adds: the beginning and end of a region, for each of its threads (1.5 us; on 16
-// threads a layer takes 20 to 30 whatever it computes).
+// The cost of beginning and ending a region, in multiply-adds for each of its threads (1.5 us; on
+// 16 threads a layer takes 20 to 30 us whatever it computes).
 const double kRegionThread = 150000;
-// Of threads that share a piece each takes longer than its part of the work by so much for each of
-// them: parts are not even, and blobs lie in other cores' caches (measured with 1 to 16).
+// Threads that share a piece each take longer than their part of the work, by this fraction for
+// each of them: the parts are uneven, and blobs are in other cores' caches (measured with 1 to 16
+// threads).
 const double kSharing = 1. / 32;
 
-// The same of `threads` threads that share a piece.
+// The time of `threads` threads that share a piece of `work`, both in multiply-adds of one thread.
 inline double shared_work(double work, int threads) {
     const double shared = work * (1 + kSharing * threads) / threads + kRegionThread * threads;
     return threads > 1 ? std::min(work, shared) : work;
@@ -29,12 +30,13 @@ const bool kSharesPieces = false;
 const bool kSharesPieces = true;
 #endif
 
-// So many pieces at a time, each on so many threads. 1: they follow each other, each on all.
+// How many pieces run at a time, and how many threads each has. pieces 1: they follow each other,
+// each on all threads.
 struct SideBySide {
     int pieces, threads;
 };
 
-// For `count` pieces of `work` multiply-adds each.
+// The fastest way to run `count` pieces of `work` multiply-adds each.
 inline SideBySide side_by_side(int count, double work, int threads) {
     SideBySide best = {1, threads};
     if (!QUOLL_THREADS) return best;

@@ -9,17 +9,17 @@
 
 namespace quoll {
 
-// That of f32 blobs between layers: f16, bf16 or f32 itself.
+// The type in which f32 blobs are stored between layers: f16, bf16 or f32 itself.
 inline DType storage_type(const Option& opt) {
     return opt.use_fp16_storage ? DType::f16 : opt.use_bf16_storage ? DType::bf16 : DType::f32;
 }
 
-// An f32 blob as f16 or bf16; empty when memory runs out. Finite values stay finite in bf16: masks
-// of attention hold the smallest float, which rounds to -infinity, and a row of such has no
-// softmax.
+// Makes *out from an f32 blob as f16 or bf16; empty if memory runs out. Finite values stay finite
+// in bf16: masks of attention hold the smallest float, which would round to -infinity, and a row of
+// only such values has no softmax.
 void narrow(const Mat& in, DType dtype, Mat* out, const Option& opt);
 
-// Values of a blob that are no numbers, and that are infinite; 0 for integers.
+// How many values of a blob are NaN, and how many infinite; 0 for integers.
 struct NotFinite {
     size_t nans = 0, infinite = 0;
 };

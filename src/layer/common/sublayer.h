@@ -1,4 +1,4 @@
-// Layers that a layer works with.
+// Layers that another layer uses for its work.
 #ifndef QUOLL_LAYER_SUBLAYER_H
 #define QUOLL_LAYER_SUBLAYER_H
 
@@ -8,8 +8,8 @@
 
 namespace quoll {
 
-// A BinaryOp with the name of the layer that it works for, on the reference implementation or the
-// fast one. Null, with a message, where the build lacks it; `why` says what needs it.
+// A BinaryOp with the name of the layer that uses it, of the same form (reference or fast). Null,
+// with a message, if the build lacks it; `why` says what needs it.
 std::unique_ptr<Layer> make_binaryop(const Layer& of, const char* why, int op_type, bool fast);
 
 }  // namespace quoll

@@ -24,7 +24,7 @@ inline void set_any_storage(Layer& layer) {
     layer.support_fp16_storage = layer.support_bf16_storage = true;
 }
 
-// `least` to `most` inputs, all of 1 to 4 axes and at most 2^31 - 1 values?
+// Checks that there are `least` to `most` inputs, all of 1 to 4 axes and at most 2^31 - 1 values.
 int expect_inputs(const Layer& layer, const std::vector<Shape>& in, size_t least, size_t most);
 // Types that operators compute with: f32, s32, s8 and u8. Logs if it is none.
 int expect_number(const Layer& layer, DType dtype);
@@ -35,25 +35,25 @@ int create_tensor(const Shape& shape, Mat* m, const Option& opt);
 // left alone.
 int create_tensors(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                    const Option& opt);
-// forward_empty of operators whose outputs, of sums of nothing, all have this value.
+// forward_empty for operators whose outputs, being sums of nothing, all have this value.
 int fill_without_terms(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                        float value, const Option& opt);
 // A copy with memory of its own.
 int clone_tensor(const Mat& m, Mat* copy, const Option& opt);
 
-// Sizes from the outermost axis on. No sizes at all are a scalar, which is one axis of size 1;
-// more than 4, negative ones and more than 2^31 - 1 values are refused.
+// Sizes from the outermost axis on. An empty list is a scalar, which is one axis of size 1; more
+// than 4 sizes, negative ones, and more than 2^31 - 1 values are refused.
 std::vector<int> sizes_of(const Shape& shape);
 int shape_of_sizes(const Layer& layer, const std::vector<int>& sizes, DType dtype, Shape* shape);
-// The sizes of a tensor without values that is to be reshaped, -1 among them being what remains:
-// what the sizes other than 0 leave, which is what stays of a tensor that is only regrouped; 0
-// where the others are not 0.
+// Completes the sizes to which a tensor without values is reshaped. A -1 among them becomes what
+// the other sizes leave, not counting those that are 0: so a tensor that is only regrouped keeps
+// its sizes. It becomes 0 if the others are not 0.
 int complete_empty_sizes(const Layer& layer, const Shape& in, std::vector<int>* sizes);
 // The whole numbers of an s32 blob, at most `most` of them.
 int read_ints(const Layer& layer, const char* what, const Mat& m, int most, std::vector<int>* out);
 std::vector<int> ints_of_param(const Mat& param);
 
-// f(T()) for the C++ type of f32, s32, s8 or u8; of a word of 1, 2 or 4 bytes.
+// Calls f(T()) with the C++ type of f32, s32, s8 or u8; or of a word of 1, 2 or 4 bytes.
 template <class F>
 void with_number(DType dtype, F f) {
     if (dtype == DType::f32) f(float());
@@ -74,7 +74,7 @@ inline int wrap_index(int index, int size) {
     return index < 0 ? index + size : index;
 }
 
-// Where value number i in order c d h w lies.
+// The place of value number i in the order c d h w.
 class Flat {
 public:
     explicit Flat(const Mat& m) : plane_(0), step_(m.cstep) {
@@ -88,8 +88,8 @@ private:
 };
 inline size_t value_count(const Mat& m) { return (size_t)m.w * m.h * m.d * m.c; }
 
-// Values number from, from + 1, ... of src become values number to, to + 1, ... of dst, which has
-// the same elemsize.
+// Copies the values with the numbers from, from + 1, ... of src to the numbers to, to + 1, ... of
+// dst, which has the same elemsize.
 void copy_values(const Mat& src, size_t from, Mat& dst, size_t to, size_t count);
 
 // A Mat around one axis: `outer` times `size` runs of `inner` neighbouring values. Value r of run i
@@ -109,13 +109,15 @@ struct Steps {
     ptrdiff_t step[4];
 };
 Steps steps_of(const Mat& m);
-// The steps of m when it is spread over larger sizes: 0 along axes of size 1. Missing axes come
-// first, as NumPy has it.
+// The steps of m when it is broadcast to larger sizes: 0 along axes of size 1. Missing axes come
+// first, as in NumPy.
 Steps spread_steps(const Mat& m);
-// The sizes that all inputs can be spread to: equal or 1 on each axis, counted from the innermost.
+// The sizes to which all inputs can be broadcast: equal or 1 on each axis, counted from the
+// innermost.
 int broadcast_shapes(const Layer& layer, const std::vector<Shape>& in, Shape* out);
 
-// f(at) for each row (all indexes of the first three axes): at[k] is where the row begins in Mat k.
+// Calls f(at) for each row (all indexes of the first three axes): at[k] is where the row begins in
+// Mat k.
 template <size_t K, class F>
 void for_each_row(const int size[4], const Steps (&steps)[K], F f) {
     ptrdiff_t at[K];

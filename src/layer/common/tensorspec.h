@@ -13,12 +13,12 @@ struct TensorSpec {
     int element_type = 0;  // ONNX's TensorProto.DataType: 1 float32, 2 uint8, 3 int8, 6 int32, 7
                            // int64, 9 bool, 10 float16, 11 float64, ...
     int batch = 0;         // 1: axis 0 is the batch count n of the Mat
-    // 1: rank is only the least; the array has the Mat's axes, but that one value is a scalar where
-    // rank is 0.
+    // 1: rank is only a minimum. The array has the Mat's axes, except that a single value is a
+    // scalar if rank is 0.
     int any_rank = 0;
-    // Of an array of strings, which is given as numbers: the table in which they are the places,
-    // each string with a comma behind it. Quotes, commas, '%' and control characters have the form
-    // "%2C". -1 is a string that is not there.
+    // For an array of strings, which is passed as numbers: the table whose places the numbers are,
+    // each string followed by a comma. Quotes, commas, '%' and control characters are written as
+    // "%2C". -1 stands for a string that is not in the table.
     std::string strings;
 
     bool said() const { return rank >= 0; }

@@ -1,5 +1,5 @@
-// What graph passes and planners ask of an operator without a list of types: what class it is, and
-// what holds of it. An operator says so in its own header; the defaults promise nothing.
+// What graph passes and planners ask of an operator without a list of types: which class it is, and
+// which properties it has. An operator says so in its own header; the defaults promise nothing.
 #ifndef QUOLL_LAYER_TRAITS_H
 #define QUOLL_LAYER_TRAITS_H
 
@@ -14,13 +14,13 @@ enum Traits {
     // Each value of an output is a value of the first input (of Concat: of an input) or 0, whatever
     // it is, of f32 and s8 blobs alike.
     kMovesValues = 1,
-    // The same, but which one it is depends on their order: maxima, ReLU. Rounding, which keeps the
-    // order, may come before the operator as well as behind it.
+    // The same, but which value it is depends on their order: maxima, ReLU. Rounding, which keeps
+    // the order, may come before the operator as well as behind it.
     kChoosesValues = 2,
     // The outputs are the input's memory under other names or shapes.
     kSharesMemory = 4,
     // forward() calls Mat::create for its output and then fills it, so that it gains from memory
-    // that waits there; not so where the input is copied first, or given on.
+    // that was preset for it (concat elision). Not so if the input is copied first, or passed on.
     kCreatesOutput = 8,
     // One output of several inputs, which forward_inplace(vector) may make in the memory of one of
     // them. (Layer::support_inplace: each output is made in that of the input of its number.)
@@ -33,8 +33,8 @@ inline bool runs_in_place(const Layer& layer) {
     return layer.support_inplace || has_trait(layer, kOverwritesInput);
 }
 
-// What graph passes may change of an operator that multiplies with weights, in the order of its
-// outputs.
+// What graph passes may change in an operator that multiplies with weights. Weights are in the
+// order of its outputs.
 struct FusionTarget {
     Mat* weight;  // f32 if its values may be changed
     Mat* bias;
@@ -48,18 +48,18 @@ struct FusionTarget {
     bool per_output;  // the output's outermost axis is num_output, whatever the input
 };
 
-// The output has the shape of the input, whatever that is.
+// Whether the output has the shape of the input, whatever that is.
 inline bool keeps_shape(const Layer& layer) {
     return layer.typeindex >= 0 && layer.one_blob_only && layer.support_inplace;
 }
 
-// Sizes of outputs for inputs of which some may be batches: a layer without support_batch runs once
-// for each item. `without_values`: an input has an axis of size 0, as Layer::infer_empty_shapes has
-// it. 0, or a negative code after a message.
+// The sizes of outputs if some inputs may be batches: a layer without support_batch runs once for
+// each item. `without_values`: an input has an axis of size 0, as in Layer::infer_empty_shapes.
+// Returns 0, or a negative code after a message.
 int infer_batch_shapes(const Layer& layer, std::vector<Shape> in, bool without_values,
                        std::vector<Shape>* out);
 
-// The options without what the layer is to do without.
+// The options without those that the layer's featmask turns off.
 inline Option masked_options(const Layer& layer, const Option& opt) {
     Option masked = opt;
     if (layer.featmask & 1) masked.use_fp16_arithmetic = false;
@@ -68,15 +68,15 @@ inline Option masked_options(const Layer& layer, const Option& opt) {
     return masked;
 }
 
-// Stands for class T: the library has no RTTI.
+// Identifies class T: the library has no RTTI.
 template <class T>
 const void* class_id() {
     static char id;
     return &id;
 }
 
-// The layer as built-in operator T; null if it is another one, a custom layer, or null. T is the
-// class given to Operator<T>, or one that overrides is_a and has a typedef Class of its own.
+// The layer as built-in operator T; null if it is another operator, a custom layer, or null. T is
+// the class given to Operator<T>, or one that overrides is_a and has a typedef Class of its own.
 template <class T>
 T* as(Layer* layer) {
     static_assert(std::is_same<typename T::Class, T>::value, "is_a() does not tell this class");
@@ -88,8 +88,8 @@ const T* as(const Layer* layer) {
     return as<T>(const_cast<Layer*>(layer));
 }
 
-// What a layer does for given sizes; -1: not known. Bytes are those of inputs, outputs and weights
-// (f32 where their form is not known), each counted once.
+// The work of a layer for given sizes; -1: not known. Bytes are those of inputs, outputs and
+// weights (f32 if their form is not known), each counted once.
 struct Cost {
     int64_t macs, bytes;
 };

@@ -21,7 +21,7 @@ inline int create_like(const Mat& m, DType dtype, Mat* top, const Option& opt) {
     return top->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
-// run(from, to, count) for runs of values of blobs that share no memory.
+// Calls run(from, to, count) for runs of values of blobs that share no memory.
 template <class T, class R, class Run>
 void map_runs(const Mat& bottom, Mat& top, Run run) {
     const size_t count = (size_t)bottom.w * bottom.h * bottom.d * bottom.elempack;
@@ -35,7 +35,7 @@ void map_runs(const Mat& bottom, Mat& top, Run run) {
     }
 }
 
-// to[i] = f(from[i]); a function of its own, so that compilers make vectors of the loop.
+// to[i] = f(from[i]); a function of its own, so that compilers vectorise the loop.
 template <class T, class R, class F>
 void map_run(const T* __restrict from, R* __restrict to, size_t count, F f) {
     for (size_t i = 0; i < count; i++) to[i] = f(from[i]);

@@ -18,8 +18,8 @@ struct Bytes {
 
 inline bool is_byte(DType dtype) { return dtype == DType::s8 || dtype == DType::u8; }
 
-// Value i of a blob of s8, u8, s32 or f32 without gaps. Zero points are those of bytes; what else
-// may come is bounded, so that sums do not overflow.
+// Value i of a blob of s8, u8, s32 or f32 without gaps. Zero points are those of bytes; other
+// numbers are clamped, so that sums do not overflow.
 inline int integer_at(const Mat& m, size_t i) {
     const double value = m.dtype == DType::s8    ? ((const signed char*)m.data)[i]
                          : m.dtype == DType::u8  ? ((const unsigned char*)m.data)[i]
@@ -28,7 +28,7 @@ inline int integer_at(const Mat& m, size_t i) {
     return (int)(value >= -32768 ? value <= 32767 ? value : 32767 : -32768);
 }
 
-// Sums of products wrap as 32-bit integers do.
+// Sums of products wrap around as 32-bit integers do.
 inline int wrapped(int64_t sum) { return (int)(uint32_t)(uint64_t)sum; }
 
 }  // namespace quoll

@@ -9,12 +9,12 @@ namespace quoll {
 
 namespace {
 
-// As the output's rows of vec4s: of the same shape and layout.
+// Whether the input has the output's rows of vec4s: the same shape and layout.
 bool same_rows(const Value& in, const Value& out) {
     return in.shape == out.shape && in.layout == out.layout;
 }
 
-// One value for each channel of an output of one item that is channels-last.
+// Whether the input has one value for each channel of an output of one item that is channels-last.
 bool is_row_for_all(const Value& in, const Value& out) {
     if (out.layout != Layout::kChannelsLast || out.shape.n != 1 || in.shape.n != 1) return false;
     const bool channels = in.shape.dims == 1
@@ -24,7 +24,7 @@ bool is_row_for_all(const Value& in, const Value& out) {
     return channels && in.shape.total() > 1;
 }
 
-// In the variants of the shaders with elementary functions.
+// Whether the operation needs the shader variants with elementary functions.
 bool needs_functions(int operation) {
     switch (operation) {
         case BinaryOp::POW:
@@ -41,7 +41,7 @@ bool needs_functions(int operation) {
     return false;
 }
 
-// factors: of both operands, or 1 and the number that is the right operand.
+// factors: those of both operands; or 1 and the number that is the right operand.
 void record_rows(Recorder& r, int operation, bool scalar, const Value& a, const Value& b,
                  const Value& out, float factor_a, float factor_b) {
     const Rows to = rows_of(out), left = rows_of(a), right = rows_of(b);
@@ -55,7 +55,7 @@ void record_rows(Recorder& r, int operation, bool scalar, const Value& a, const 
                       count);
 }
 
-// first: the axes of the output that axis 0 of each input stands on.
+// first: the axis of the output on which axis 0 of each input is aligned.
 void record_strided(Recorder& r, int operation, const Values& in, const int first[2],
                     const Value& out) {
     const MemoryAxes to = memory_axes(out);
@@ -116,7 +116,7 @@ private:
     const BinaryOp& layer_;
 };
 
-// The operation of BinaryOp that one of TensorBinary is for floats, or -1.
+// The operation of BinaryOp that is the same as one of TensorBinary for floats, or -1.
 int operation_of(const TensorBinary& layer) {
     const std::pair<int, int> same[] = {
         {TensorBinary::ADD, BinaryOp::ADD}, {TensorBinary::SUB, BinaryOp::SUB},
@@ -128,7 +128,7 @@ int operation_of(const TensorBinary& layer) {
     return -1;
 }
 
-// Axes stand on each other from the innermost on.
+// Axes are aligned from the innermost on.
 class TensorBinaryVulkan : public VulkanLayer {
 public:
     // integers: the form for them; null: none.
@@ -168,10 +168,10 @@ public:
     EltwiseVulkan(const Eltwise& layer, Storage storage) : layer_(layer), storage_(storage) {}
 
     bool supports(const Shapes& in, const Shapes& out) const override {
-        // A constant beside a batch would be read beyond its end.
+        // A constant would be read beyond its end if the others are a batch.
         for (const Shape& shape : in)
             if (shape.n != out[0].n) return false;
-        // Sums of more are rounded after each blob, which 16 bits are too coarse for.
+        // Sums of more inputs are rounded after each blob, for which 16 bits are too coarse.
         return in.size() == 2 || (in.size() > 2 && storage_ == Storage::f32);
     }
     void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,

@@ -54,7 +54,7 @@ int VulkanRegion::finish(const Region& region, const std::vector<std::vector<Sha
     for (const RegionStep& step : region.steps) layers_.push_back(step.layer);
     QUOLL_RETURN_IF_ERROR(program_.finish(*device_, opt.num_threads));
     if (opt.vulkan_slice_us > 0) QUOLL_RETURN_IF_ERROR(divide(opt));
-    // What grows, or has caches, is recorded by a VkCompute, which has replays of its own.
+    // Regions that grow, or have caches, are recorded by a VkCompute, which has replays of its own.
     if (room_ > 0 || !caches_.empty()) return kOk;
     std::unique_ptr<Replay> first = Replay::create(*device_, program_, false);
     if (!first) return kError;
@@ -172,7 +172,7 @@ int VulkanRegion::read_downloads(const unsigned char* from, size_t size,
     return kOk;
 }
 
-// Says which index was wrong.
+// Reports which index was wrong.
 int VulkanRegion::check_faults(const Replay& replay) const {
     int status = kOk;
     for (const Program::Fault& fault : program_.faults) {
@@ -205,8 +205,8 @@ int VulkanRegion::run(const std::vector<Mat>& uploads, std::vector<Mat>* downloa
     return status;
 }
 
-// Between recording and running, a replay whose staging buffers are the device's own. Many may wait
-// for one submission, so that there is no bound on how many there are.
+// A replay between recording and running, whose staging buffers are the device's own. Many may wait
+// for one submission, so their number is not limited.
 struct VulkanRegion::Recorded {
     std::shared_ptr<const VulkanRegion> region;
     std::unique_ptr<Replay> replay;
@@ -218,7 +218,8 @@ struct VulkanRegion::Recorded {
     }
 };
 
-// The one that ran with these caches, where there is such: it need not be recorded anew for them.
+// The replay that last ran with these caches, if there is one: it need not be recorded again for
+// them.
 std::unique_ptr<Replay> VulkanRegion::take_recorded(size_t size,
                                                     const std::vector<Replay::Given>& given) const {
     std::unique_ptr<Replay> replay;
@@ -232,7 +233,7 @@ std::unique_ptr<Replay> VulkanRegion::take_recorded(size_t size,
             recorded_.erase(at);
         }
     }
-    // What nobody looked at is of the run before.
+    // Faults that nobody looked at belong to the run before.
     if (replay && replay->faults()) memset(replay->faults(), 0, program_.fault_bytes);
     if (!replay) replay = Replay::create(*device_, program_, false, MemoryUse::kDevice);
     if (replay) replay->give(program_, given);
@@ -240,7 +241,7 @@ std::unique_ptr<Replay> VulkanRegion::take_recorded(size_t size,
     return replay;
 }
 
-// What record() puts before and behind the replay.
+// What record() adds before and after the replay.
 struct VulkanRegion::Recording {
     size_t size;
     VkAllocator *own, *wanted;  // of the device, and for what is handed out
@@ -251,8 +252,8 @@ struct VulkanRegion::Recording {
     std::vector<Replay::Given> given;
 };
 
-// The rows of `past` and some more in its own block, where it has room and nobody has put anything
-// there: these are reserved.
+// Reserves room for more rows behind those of `past`, in its own block, if there is room and nobody
+// has used it.
 static bool reserve_rows(const VkMat& past, const VkAllocator* own, int rows,
                          uint32_t channel_step) {
     const bool whole = past.allocator == own && past.refcount && past.offset == 0 && past.n == 1 &&
@@ -355,7 +356,7 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
     QUOLL_RETURN_IF_ERROR(list->copy(r.before));
     QUOLL_RETURN_IF_ERROR(
         list->run_recorded(recorded->replay->commands(), opt.vulkan_max_in_flight));
-    // What comes next is mostly longer by one.
+    // The next run is mostly longer by one.
     if (r.size < (size_t)room_)
         list->meanwhile([recorded, size = r.size] {
             return recorded->replay->prepare_size(recorded->region->program_, size + 1);

@@ -42,7 +42,8 @@ public:
     }
 
 private:
-    // The channels behind the last one are 0: behind those of other inputs come the next ones'.
+    // Unused channels behind the last input's are 0; behind those of other inputs come the channels
+    // of the next.
     void copy_part(Recorder& r, const Value& from, const Value& to, uint32_t first, int axis,
                    bool last) const {
         const MemoryAxes a = memory_axes(from), b = memory_axes(to);

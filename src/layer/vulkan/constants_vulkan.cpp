@@ -14,7 +14,7 @@ public:
     bool supports(const Shapes&, const Shapes& out) const override {
         return out.size() == 1 && out[0].n == 1;
     }
-    // The inputs in any layout, as they are not read.
+    // Takes the inputs in any layout, as they are not read.
     void choose_layouts(const Shapes&, const Shapes&, Layouts*, Layouts*) const override {}
 
     int record(Recorder& r, const Values& in, const Values& out) const override {

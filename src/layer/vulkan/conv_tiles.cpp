@@ -10,7 +10,7 @@ namespace quoll {
 
 namespace {
 
-// Where no extension tells how many processors there are.
+// The number of processors if no extension tells it.
 const int kProcessors = 16;
 
 thread_local ConvTiling forced;
@@ -20,17 +20,17 @@ thread_local bool is_forced = false;
 // H200 and an H100. kLarge is for products that fill the device.
 const ConvTile kLarge = {32, 64, 64, 2, 2, 1, 2}, kLargest = {64, 64, 64, 2, 2, 1, 2};
 const double kLargeMacs = 3e8;
-// For those that fill it several times: each subgroup makes 32x64 or 64x32, so that it loads less
-// for each product, from one tile in shared memory, as several groups of a processor take turns
-// anyway. Where the depth is less than kShallowDepth there is little to multiply for what is
-// loaded.
+// Tiles for products that fill the device several times: each subgroup computes 32x64 or 64x32, so
+// that it loads less for each product, from one tile in shared memory, since several groups of a
+// processor take turns anyway. If the depth is less than kShallowDepth, there is little to multiply
+// for what is loaded.
 const ConvTile kWide = {64, 128, 64, 2, 2, 1, 1}, kTall = {128, 64, 64, 2, 2, 1, 1};
 const ConvTile kShallow = {128, 64, 32, 4, 2, 1, 2};
 const int kShallowDepth = 256;
-// Only where it is measured (tune.cpp): 10 % faster for some sizes, but of no whole network that
-// was timed, and drivers take up to a second and more to compile it.
+// Only chosen by measuring (tune.cpp): it is 10 % faster for some sizes, but for no whole network
+// that was timed, and drivers take up to a second and more to compile it.
 const ConvTile kSquare = {128, 128, 64, 2, 2, 1, 1};
-// Of product_matrix.comp, which fill the last round of groups better for some sizes.
+// Tiles of product_matrix.comp, which fill the last round of groups better for some sizes.
 const ConvTile kWider = {96, 128, 64, 2, 2, 1, 1}, kWideRows = {80, 128, 64, 1, 4, 1, 1};
 const struct {
     ConvTile tile;
@@ -44,9 +44,9 @@ struct SmallTile {
 };
 const SmallTile kSmall[] = {{{32, 32, 128, 2, 2, 2, 2}, 2, 0.6},
                             {{32, 32, 64, 2, 2, 2, 2}, 4, 0.45}};
-// us: for parts to be added up at all, and for each of them.
+// Microseconds: for adding up parts at all, and for each part.
 const double kJoin = 1.8, kPart = 0.08;
-// Of conv_window.comp's small tiles: us of a chunk of the channels, on an H100.
+// For conv_window.comp's small tiles: microseconds per chunk of the channels, on an H100.
 const double kWindowChunk = 1.1;
 const int kWindowResident = 2;  // groups that run on a processor at a time
 // Of s8, whose steps take more loads and rounding: each takes longer by this factor, and no more
@@ -56,15 +56,15 @@ const int kWindowResident = 2;  // groups that run on a processor at a time
 const double kInt8Step = 2., kInt8Round = 3.5, kInt8Join = 2.6;
 const int kInt8Resident = 2;
 
-// Of conv_tiled.comp and product.comp: groups that a processor wants, and steps that each is to
-// have at least.
+// For conv_tiled.comp and product.comp: the groups that a processor should have, and the steps that
+// each group should have at least.
 const int kTiledGroups = 9, kTiledSteps = 5;
-// Of product.comp, those of the larger tile from which on it is taken.
+// For product.comp: the number of groups of the larger tile from which on that tile is taken.
 const int kManyGroups = 4;
 
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
-// us beside a dispatch by itself.
+// Microseconds in addition to those of a dispatch.
 double cost(const SmallTile& small, int tiles, int steps, int splits, int processors, bool int8) {
     const int resident = int8 ? std::min(small.resident, kInt8Resident) : small.resident;
     const int rounds = ceil_div(tiles * splits, resident * processors);
@@ -98,7 +98,7 @@ static std::vector<uint32_t> words_of(const ConvTiling& tiling) {
     return words;
 }
 
-// Of one of the tiles; false: it is none.
+// Reads the numbers of one of the tiles; false if it is none.
 static bool read_tiling(const std::vector<uint32_t>& words, bool matrix, int depth,
                         ConvTiling* tiling) {
     for (const ConvTile& tile : conv_tiles(matrix)) {
@@ -123,7 +123,8 @@ static ConvTile filling_tile(const GpuDevice& device, Shader shader, int process
     const ConvTile& tile = p.columns > kWide.columns / 2 ? kWide : kTall;
     if (tiles(tile) < processors) return kLarge;
     if (shader != Shader::product_matrix || p.columns <= kWide.columns / 2) return tile;
-    // Rounds of groups, times what each makes: all make about as much in a time.
+    // The number of rounds of groups, times what each computes: all compute about as much in a
+    // given time.
     ConvTile best = kWide;
     int least = INT_MAX;
     for (const auto& wide : kWides) {
@@ -156,7 +157,8 @@ static ConvTiling expected_tiling(const GpuDevice& device, Shader shader, bool m
     // us, 197 x 2304 x 768 13.9 instead of 14.9 (H100).
     if (fills) return {filling_tile(device, shader, processors, p), 1};
     if (macs > kLargeMacs && shader != Shader::product_matrix) {
-        // Half a group a processor or more, of twice the size, twice: fewer loads for a product.
+        // kLargest, of twice the size, is taken if there is at least half a group of it per
+        // processor, two of which run at a time: fewer loads per product.
         const bool larger = tiles(kLargest) * 2 >= processors && p.columns > 32;
         const ConvTile& tile = larger ? kLargest : kLarge;
         // One more group than run at a time would take as long as all of them.

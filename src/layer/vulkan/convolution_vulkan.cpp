@@ -12,9 +12,9 @@ namespace quoll {
 
 namespace {
 
-// Of windows that conv_depthwise.comp unrolls.
+// The largest windows that conv_depthwise.comp unrolls.
 const int kLargestSquare = 7;
-// Groups for a processor where a depthwise convolution adds up its pixels.
+// Groups per processor if a depthwise convolution adds up its pixels.
 const uint32_t kSumGroups = 4;
 
 enum class Form {
@@ -24,8 +24,8 @@ enum class Form {
     kDirect,     // any layout
 };
 
-// Of conv_window.comp: multiplications from which on rectangles are faster than conv_matrix.comp,
-// on an H200, and rows end to end, on an H100.
+// For conv_window.comp: the multiplications from which on rectangles are faster than
+// conv_matrix.comp, on an H200, and rows end to end, on an H100.
 const double kWindowMacs = 3e8, kFewWindowMacs = 5e7;
 const int kWindowDepth = 64, kLargestWindow = 3;
 
@@ -36,16 +36,16 @@ struct WindowTile {
 const WindowTile kLargeWindows = {8, 64, 4, 2}, kSmallWindows = {4, 32, 4, 1};
 const WindowTile kFewWindows = {2, 32, 2, 2};
 
-// How conv_window.comp makes a convolution.
+// How conv_window.comp computes a convolution.
 struct WindowPlan {
     WindowTile tile;
     uint32_t row_pitch, taps;  // kRowPitch and kTapsOfStep
     uint32_t x, y, splits;     // groups
 };
 
-// Input channels up to which windows of planar blobs are read as they lie.
+// The most input channels with which windows of planar blobs are read in place.
 const int kMostPlanar = 4;
-// In the push constants of common/planar.glsl.
+// Flags in the push constants of common/planar.glsl.
 const int kLastScalar = 4, kNarrowed = 16;
 
 // A bit of kInt8 in common/conv.glsl.
@@ -133,7 +133,7 @@ public:
         if (layer_.add_input && !(in.back() == out[0] && made_by(g, in[0]) == out[0])) return false;
         if (!fits_groups(made[0])) return false;
         if (form_ == Form::kDirect || in[0].dims >= 3) return true;
-        // Vec4s reach over the end of a pixel.
+        // Vec4s would reach beyond the end of a pixel.
         if (!is_flat_input(layer_, in[0])) return false;
         return num_input_ % 4 == 0 && (in[0].n == 1 || layer_.num_output % 4 == 0);
     }
@@ -160,7 +160,7 @@ public:
         if (fusion == StepFusion::kSums)
             return form_ == Form::kDepthwise ||
                    (form_ == Form::kMatrix && !planar_ && layer_.group == 1 && in[0].n == 1);
-        // What reads windows of planar blobs takes no factors.
+        // Shaders that read windows of planar blobs take no factors.
         const bool product =
             !planar_ && (form_ == Form::kMatrix || (form_ == Form::kTiled && in[0].n == 1));
         ConvGeometry g;
@@ -275,7 +275,7 @@ private:
         if (in.is_staged && is_narrowed(in.staged_type, r.storage())) r.set_narrowed(kNarrowed);
     }
 
-    // Weights as whole numbers, and what conv.glsl does with sums of them.
+    // Loads weights as whole numbers, and what conv.glsl does with their sums.
     int load_int8(VulkanContext& context, std::vector<float>* values) {
         const Mat &from = layer_.weight_data, &scales = layer_.weight_data_int8_scales;
         const Mat bytes = from.dtype == DType::s8 ? from : quantize_weight(from, scales);
@@ -311,14 +311,14 @@ private:
         for (Shape& shape : shapes) shape.dtype = DType::f32;
         return shapes;
     }
-    // The same numbers, stored as floats are; still s8.
+    // A value of the same numbers, stored as floats are; its type is still s8.
     static Value floats_of(Recorder& r, const Value& words) {
         Value made = r.make(as_floats({words.shape})[0], Layout::kPlanar);
         r.copy(words, made);
         made.shape.dtype = words.shape.dtype;
         return made;
     }
-    // The output before something is added, which may have more values.
+    // The shape of the output before something is added, which may have more values.
     Shape made_by(const ConvGeometry& g, const Shape& in) const {
         Shape made = conv_output_shape(layer_, g, in.dtype);
         if (is_flat_input(layer_, in)) made = Shape(g.num_output, in.dtype);
@@ -343,13 +343,13 @@ private:
         return true;
     }
 
-    // Of conv_depthwise.comp, for a row of pixels.
+    // The groups of conv_depthwise.comp for a row of pixels.
     uint32_t row_groups(const Words& words) const {
         return (words[6].bits * (uint32_t)((layer_.num_output + 3) / 4) + 63) / 64;
     }
 
-    // rows: of all items, which groups along y make; 0: groups make any pixels. sums: null, or to
-    // be set.
+    // rows: of all items, if groups along y compute rows; 0: groups compute any pixels. sums: null,
+    // or to be set.
     void record_depthwise(Recorder& r, Words words, const Words& constants,
                           std::vector<Binding> bindings, uint32_t items, uint32_t rows,
                           ChannelSums* sums) const {
@@ -431,7 +431,7 @@ private:
         return sums != nullptr;
     }
 
-    // False: conv_window.comp does not make it.
+    // False if conv_window.comp does not compute it.
     bool plan_windows(const GpuDevice& device, const ConvPush& push, const Words& words,
                       WindowPlan* plan) const {
         const MatrixUnits& units = device.features().matrix;
@@ -451,7 +451,7 @@ private:
         return true;
     }
 
-    // Rectangles of pixels, whose depth is divided where they leave processors idle.
+    // Plans rectangles of pixels, whose depth is divided if they leave processors idle.
     void plan_large_windows(const GpuDevice& device, const Words& words, WindowPlan* plan) const {
         const uint32_t processors = std::max(device.features().processors, 16u);
         const uint32_t chunks = window_chunks(), across = (words[6].bits + 15) / 16;
@@ -463,13 +463,13 @@ private:
             *plan = {t, 0, 1, x, y, std::max(1u, std::min(most, groups * processors / (x * y)))};
         };
         divide(kLargeWindows, 2);
-        // Where groups would have one chunk of the channels each, smaller tiles.
+        // If groups would have one chunk of the channels each, smaller tiles are taken.
         if (outputs() % (int)kLargeWindows.columns || (plan->splits > 1 && plan->splits == chunks))
             divide(kSmallWindows, 4);
     }
 
-    // Rows end to end, so that few pixels fill tiles; the weights of a row of taps at once, since
-    // groups wait for their loads rather than multiply.
+    // Plans rows end to end, so that few pixels fill tiles. The weights of a row of taps are loaded
+    // at once, since groups wait for their loads rather than multiply.
     bool plan_few_windows(const GpuDevice& device, const ConvPush& push, const Words& words,
                           WindowPlan* plan) const {
         const WindowAxis &w = push.g.x, &h = push.g.y;
@@ -569,7 +569,8 @@ private:
         return to;
     }
 
-    // Blob of conv_direct.comp: the first scalar, steps of w, h, d, c, n of a convolution.
+    // A blob for conv_direct.comp: the first scalar, and the steps of w, h, d, c, n of a
+    // convolution.
     std::vector<uint32_t> direct_blob(const Value& value) const {
         const Strides s = value.strides();
         if (layer_.axes == 1) return {value.first, s.w, 0, 0, s.h, s.n};

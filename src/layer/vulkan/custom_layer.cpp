@@ -17,7 +17,7 @@ int record_item(const Layer& layer, const std::vector<VkMat>& bottoms, std::vect
     return layer.forward(bottoms[0], (*tops)[0], commands, opt);
 }
 
-// The output of one item into that of all.
+// Copies the output of one item into that of all.
 int stack_item(const Layer& layer, const VkMat& made, int b, int count, VkMat* all,
                VkCompute& commands, const Option& opt) {
     VkMat item;

@@ -64,7 +64,7 @@ public:
     }
 
 private:
-    // With the channels in c: those of 1-D operators are rows.
+    // The axes with the channels in c: those of 1-D operators are rows.
     MemoryAxes channel_axes(const Value& value) const {
         MemoryAxes a = memory_axes(value);
         if (layer_.axes != 1) return a;

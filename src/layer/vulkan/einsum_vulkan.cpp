@@ -8,8 +8,8 @@ namespace quoll {
 
 namespace {
 
-// Scalars from one index of a letter to the next: the diagonal where it comes twice, 0 where it
-// does not come.
+// Scalars from one index of a letter to the next: along the diagonal if the letter occurs twice, 0
+// if it does not occur.
 uint32_t step_of(const Value& value, const std::string& letters, char letter) {
     uint32_t step = 0;
     for (size_t i = 0; i < letters.size(); i++)
@@ -27,7 +27,7 @@ bool has_twice(const std::string& letters) {
     return false;
 }
 
-// Of one operand (b empty) or two.
+// A contraction of one operand (b empty) or two.
 class Contraction {
 public:
     Contraction(const std::string& a, const std::string& b, const std::string& y)
@@ -64,8 +64,8 @@ private:
                 out.item_step()};
     }
 
-    // True if it is a product of matrices: a letter each for rows, columns and depth, up to two for
-    // several matrices.
+    // Records it and returns true if it is a product of matrices: a letter each for rows, columns
+    // and depth, and up to two for several matrices.
     bool record_product(Recorder& r, const Values& in, const Value& out) const {
         if (b_.empty() || has_twice(a_) || has_twice(b_)) return false;
         std::vector<Letter> rows, columns, depth, matrices;
@@ -122,7 +122,7 @@ private:
     std::string summed_;
 };
 
-// Operands two at a time: those first whose product has the fewest axes.
+// Contracts two operands at a time, first those whose product has the fewest axes.
 class EinsumVulkan : public VulkanLayer {
 public:
     explicit EinsumVulkan(const Einsum& layer) {
@@ -152,7 +152,7 @@ public:
     }
 
 private:
-    // What takes the place of operands a and b, of those that are left.
+    // The result that replaces operands a and b among those that are left.
     struct Step {
         size_t a, b;
         Contraction contraction;
@@ -224,7 +224,7 @@ private:
 int make_einsum_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made) {
     const Einsum* einsum = as<Einsum>(&layer);
     if (!einsum) return kOk;
-    // What lies between two products would be rounded.
+    // Values between two products would be rounded.
     if (context.storage != Storage::f32 && einsum->operand_count() > 2) return kOk;
     std::unique_ptr<EinsumVulkan> form(new EinsumVulkan(*einsum));
     if (form->has_form()) *made = std::move(form);

@@ -18,7 +18,7 @@ public:
     }
 
     bool takes_integers() const override { return true; }
-    // Floats are taken for the bits of integers, which uploads would not keep.
+    // Floats are interpreted as the bits of integers, which uploads would not keep.
     bool supports(const Shapes& in, const Shapes&) const override {
         return in[0].dtype == DType::s32;
     }

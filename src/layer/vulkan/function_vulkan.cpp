@@ -1,4 +1,4 @@
-// Layers that map each value by itself with functions that are no activations of other layers.
+// Layers that map each value by itself with functions that are not activations of other layers.
 #include <math.h>
 
 #include "layer/activation/bnll.h"
@@ -44,7 +44,7 @@ struct Function {
     float a, b, c;
 };
 
-// Those that keep the type of floats.
+// The functions that keep the type of floats.
 bool function_of_tensor(const TensorUnary& layer, Function* f) {
     const std::pair<int, int> same[] = {{TensorUnary::ABS, UnaryOp::ABS},
                                         {TensorUnary::NEG, UnaryOp::NEG},
@@ -55,7 +55,7 @@ bool function_of_tensor(const TensorUnary& layer, Function* f) {
     return false;
 }
 
-// Not those that do nothing or are activations, which other forms take.
+// Except functions that do nothing or are activations, which other forms take.
 bool function_of(const Layer& layer, Function* f) {
     if (const UnaryOp* s = as<UnaryOp>(&layer)) return *f = {s->op_type, 0, 0, 0}, true;
     if (as<AbsVal>(&layer)) return *f = {UnaryOp::ABS, 0, 0, 0}, true;

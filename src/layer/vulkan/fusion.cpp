@@ -21,9 +21,11 @@ namespace quoll {
 
 namespace {
 
-// What excite.comp keeps in shared memory, of which every device has 16 KB.
+// The limits of excite.comp, which keeps these values in shared memory, of which every device has
+// 16 KB.
 const uint32_t kMostChannels = 1536, kMostMiddle = 384;
-// Weights of the first layer that every group reads; beyond them a dispatch for it alone is faster.
+// The most weights of the first layer that every group reads; beyond them a dispatch for that layer
+// alone is faster.
 const uint32_t kMostShared = 64 << 10;
 const uint32_t kGateGroup = 64, kExciteThreads = 512;
 // Pixels that a group of pool_global.comp adds up.
@@ -37,7 +39,7 @@ bool is_sum(const Layer* layer) {
     return s && s->op_type == Eltwise::SUM && s->coeffs.empty();
 }
 
-// Along w, of which there is one row.
+// Whether the softmax is along w, and there is one row.
 bool is_of_row(const Softmax& softmax, const Shape& shape) {
     const int axis = softmax.axis < 0 ? softmax.axis + shape.dims : softmax.axis;
     return shape.total() == (size_t)shape.w && axis == shape.dims - 1;
@@ -105,7 +107,7 @@ const SqueezeExcite* Fusions::block_of(int step) const {
     return blocks_[step] < 0 || other ? nullptr : &found_[blocks_[step]];
 }
 
-// As the rules of operators see them.
+// The shapes as the shape rules of operators see them.
 Shapes Fusions::shapes(const std::vector<int>& values) const {
     Shapes shapes = region_.shapes(values);
     for (Shape& shape : shapes)
@@ -113,8 +115,8 @@ Shapes Fusions::shapes(const std::vector<int>& values) const {
     return shapes;
 }
 
-// All that is read and made is channels-last, of as many items, and what lies between is for nothing
-// else.
+// Everything that is read and made must be channels-last and of as many items, and nothing else may
+// read what is in between.
 void Fusions::add_shuffle(int step) {
     const auto only = [&](int value) {
         return !region_.values[value].is_downloaded && readers_[value].size() == 1;
@@ -144,8 +146,8 @@ void Fusions::add_shuffle(int step) {
     shuffled_.push_back(found);
 }
 
-// A sum first, then an activation, then a multiplication. The product comes before the step behind,
-// so that what it is to add has to be there by then.
+// Takes a sum first, then an activation, then a multiplication. The product runs before the step
+// behind it, so what it is to add must exist by then.
 bool Fusions::extend(int step, int behind, Epilogue* epilogue) const {
     const RegionStep& next = region_.steps[behind];
     const int made = next.outputs[0];
@@ -168,7 +170,7 @@ bool Fusions::extend(int step, int behind, Epilogue* epilogue) const {
         if (next.inputs.size() != 1 || activated) return false;
         epilogue->f = next.layer->as_activation();
         if (epilogue->f.type == kActivationNone) return false;
-        // gemm_blocks.comp has no other: each is code in the library.
+        // gemm_blocks.comp has no other activation: each one is code in the library.
         if (gates && epilogue->f.type != kActivationSwish) return false;
     }
     epilogue->made = made;
@@ -194,8 +196,7 @@ void Fusions::add_epilogue(int step) {
     epilogues_.push_back(epilogue);
 }
 
-// Whether products that normalise their input are all that reads a value, or what Splits make of
-// it.
+// Whether only products that normalise their input read a value, or what Splits make of it.
 bool Fusions::only_products(int value, std::vector<int>* splits, std::vector<int>* products) const {
     if (region_.values[value].is_downloaded || layouts_[value] != Layout::kPlanar) return false;
     for (int reader : readers_[value]) {

@@ -15,7 +15,7 @@ public:
         if (layer_.per_channel_pad_data_size) constants = values_of(layer_.per_channel_pad_data);
         return context.weights.add(constants, Storage::f32, &constants_);
     }
-    // Values for channels that the blob does not have are not used.
+    // Values for channels that the blob does not have are ignored.
     bool supports(const Shapes& in, const Shapes&) const override {
         return in.size() == 1 && (in[0].dims >= 3 || !layer_.per_channel_pad_data_size);
     }

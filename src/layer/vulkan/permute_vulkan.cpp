@@ -17,7 +17,7 @@ public:
         int source[4];
         return layer_.axis_order(in[0].dims, source) == kOk;
     }
-    // The input in any layout: channels-last pixels may be what is wanted.
+    // Takes the input in any layout: channels-last pixels may already have the wanted order.
     void choose_layouts(const Shapes&, const Shapes&, Layouts*, Layouts*) const override {}
     bool gives_views() const override { return true; }
 
@@ -42,7 +42,7 @@ public:
     }
 
 private:
-    // Of the input along the axes w, h, d, c, n of the output.
+    // The input's steps along the axes w, h, d, c, n of the output.
     int source_steps(const Value& in, const Value& out, uint32_t steps[5]) const {
         const int dims = in.shape.dims;
         int source[4];
@@ -65,7 +65,7 @@ public:
     bool supports(const Shapes& in, const Shapes&) const override { return in[0].dims >= 3; }
     void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                         Layouts* out) const override {
-        // The channels behind the last one are 0, which a copy of two axes of channels does not do.
+        // Unused channels have to be 0, which a copy of two axes of channels does not do.
         if (in_shapes[0].c % 4 == 0)
             follow_layout(0, in_shapes, out_shapes, in, out);
         else

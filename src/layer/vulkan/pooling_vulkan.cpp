@@ -8,7 +8,7 @@ namespace quoll {
 
 namespace {
 
-// Of windows that pool.comp unrolls.
+// The largest windows that pool.comp unrolls.
 const int kLargestSquare = 3;
 
 class PoolingVulkan : public VulkanLayer {
@@ -91,7 +91,7 @@ private:
         return kOk;
     }
 
-    // Windows that take what lies in the blob.
+    // Whether the windows slide, and take only values of the blob.
     static bool slides(const Pooling::Axis& a) {
         return a.kernel > 0 && a.first == a.before && a.last == a.before + a.in;
     }

@@ -9,10 +9,10 @@ namespace quoll {
 
 namespace {
 
-// Fewer rows leave most of a tile empty.
+// With fewer rows most of a tile is empty.
 const int kFewRows = 8;
-// Invocations of a group of innerproduct.comp: for short rows; for long ones, which devices run at
-// least; where there are few groups for a processor.
+// Invocations of a group of innerproduct.comp: for short rows; for long rows (all devices can run
+// that many); and if there are few groups per processor.
 const uint32_t kShortThreads = 64, kThreads = 128, kMostThreads = 256, kFewGroups = 4;
 const int kLongRow = 1024;
 
@@ -23,7 +23,7 @@ uint32_t threads_of(const GpuDevice& device, int depth, uint32_t groups) {
     return few && most ? kMostThreads : kThreads;
 }
 
-// Whether `count` values side by side (`along`: the step between them) come in groups of `each`.
+// Whether `count` contiguous values (`along`: the step between them) come in groups of `each`.
 bool has_vectors(const MatrixSteps& m, uint32_t along, uint32_t across, int count, uint32_t each) {
     return along == 1 && (uint32_t)count % each == 0 && (m.first | across | m.c | m.d) % each == 0;
 }
@@ -124,7 +124,7 @@ void MatrixProduct::record_joined(Recorder& r) const {
 }
 
 void MatrixProduct::record_tiles(Recorder& r, Words push) const {
-    // Of a few rows the form does not depend on the sizes, as those of a decoder grow.
+    // For a few rows the form does not depend on the sizes, since those of a decoder grow.
     ConvTiling tiling = {conv_tiles(false)[0], 1};
     if (rows >= kFewRows && (int64_t)c * d <= 65535 / kMostSplits)
         tiling = choose_tiling(r, Shader::product, false, {rows, columns, depth, c * d});

@@ -1,4 +1,4 @@
-// Products of matrices, for the operators that consist of them.
+// Products of matrices, for operators that are made of them.
 #ifndef QUOLL_LAYER_VULKAN_PRODUCT_H
 #define QUOLL_LAYER_VULKAN_PRODUCT_H
 
@@ -12,9 +12,10 @@ struct MatrixSteps {
     uint32_t first, row, column, c, d;
 };
 
-// A matrix, once for each item, with its rows (or all of them `together`) rounded to int8 by the
-// largest value, and times that again: what int8 products multiply. *steps: of `from`, then of the
-// result. 0, or a negative code after a message.
+// Records the rounding of a matrix, once for each item: its rows (or all of them `together`) are
+// rounded to int8 by their largest value and multiplied by that again, which is what int8 products
+// multiply. *steps: those of `from`, then those of the result. Returns 0, or a negative code after
+// a message.
 int record_rounded(Recorder& r, const Value& from, int rows, int columns, bool together,
                    MatrixSteps* steps, Value* made);
 
@@ -36,15 +37,16 @@ struct MatrixProduct {
     bool makes_floats = false, softmax = false;
     int int8 = 0;
 
-    // What is made of y besides. y and its steps are set, and C is none where a blob is added.
+    // Adds what is to be done with y. y and its steps have to be set; C must be none if a blob is
+    // added.
     void add_epilogue(const Recorder& r, const Fused& fused);
-    // Whether matrix units may make it, and are worth it.
+    // Whether matrix units can compute it, and are worth it.
     bool fits_units(const Recorder& r) const;
     void record(Recorder& r) const;
-    // Rows with rows of B, as innerproduct.comp has them: A and y without gaps, B's rows along the
-    // depth, filled up to whole vec4s; one matrix.
+    // Multiplies rows by rows of B, as innerproduct.comp does: A and y have no gaps, B's rows run
+    // along the depth and are padded to whole vec4s; one matrix.
     void record_vectors(Recorder& r) const;
-    // Of one row: whether record_vectors() makes the softmax.
+    // For one row: whether record_vectors() also makes the softmax.
     static bool fits_softmax(const GpuDevice& device, int columns);
     // Devices have at least 65535 groups along each axis.
     static bool fits(int64_t rows, int64_t matrices) {
@@ -52,8 +54,8 @@ struct MatrixProduct {
     }
 
 private:
-    // The same as one matrix of more rows, where those of all matrices follow each other and B is
-    // one for all.
+    // The same product as one matrix of more rows, if the rows of all matrices are contiguous and B
+    // is the same for all.
     MatrixProduct joined() const;
     void record_joined(Recorder& r) const;
     bool fits_vectors() const;

@@ -30,7 +30,7 @@ public:
         for (float& value : bias) value *= layer_.alpha * layer_.beta;
         return context.weights.add(bias, Storage::f32, &c_);
     }
-    // One blob is added: where C is none, that of the step behind.
+    // One blob can be added: if there is no C, that of the step behind.
     bool fuses(StepFusion fusion, const Shapes& in, const Shapes&) const override {
         Gemm::Product p;
         return fusion == StepFusion::kEpilogue && layer_.describe(in, &p) == kOk &&
@@ -78,7 +78,7 @@ public:
     }
 
 private:
-    // C is a value for each column.
+    // Whether C is a value for each column.
     bool has_bias() const {
         return layer_.constantC && layer_.constant_broadcast_type_C == Gemm::kColumn;
     }
@@ -86,8 +86,8 @@ private:
         if (transposed) return {0, 1, (uint32_t)rows, 0, 0};
         return {0, (uint32_t)columns, 1, 0, 0};
     }
-    // int8 values are exact in whatever is stored: B's only scale is part of alpha, those of A's
-    // rows are applied here.
+    // int8 values are exact in any storage type. B's only scale is part of alpha; those of A's rows
+    // are applied here.
     std::vector<float> integers_of(const Mat& m) const {
         const size_t rows = layer_.constantM, depth = layer_.constantK;
         std::vector<float> values;
@@ -98,7 +98,7 @@ private:
         }
         return values;
     }
-    // A, whose rows have a scale each, or B, which has one, where the product is of int8.
+    // Prepares a factor of an int8 product: A, whose rows have a scale each, or B, which has one.
     int factor(Recorder& r, const Values& in, bool is_b, int rows, int columns, size_t* next,
                MatrixSteps* steps, Binding* made) const {
         const bool constant = is_b ? layer_.constantB : layer_.constantA;
@@ -133,7 +133,7 @@ public:
         const LogMute mute;
         MatMul::Product p;
         if (!items_fit(in, out[0].n) || layer_.product_of(in, &p) != kOk) return false;
-        // One axis of matrices besides the items.
+        // There may be one axis of matrices besides the items.
         if (out[0].n > 1 && p.c > 1 && p.d > 1) return false;
         return MatrixProduct::fits(p.m, (int64_t)p.c * p.d * out[0].n);
     }
@@ -162,7 +162,7 @@ public:
     }
 
 private:
-    // The items take the place of the axis that is free.
+    // Puts the items on the free axis.
     static void add_items(const Values& in, const Value& out, MatrixProduct* product) {
         const Value* const values[] = {&in[0], &in[1], &out};
         MatrixSteps* const all[] = {&product->a_steps, &product->b_steps, &product->y_steps};
@@ -188,7 +188,7 @@ int make_product_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerP
     if (matmul) made->reset(new MatMulVulkan(*matmul));
     const Gemm* gemm = as<Gemm>(&layer);
     if (!gemm || BlockQuant(gemm->quantize_term)) return kOk;
-    // f16 has no room for int8 values with scales of two factors, bf16 for any with a scale.
+    // f16 cannot hold int8 values times scales of two factors, bf16 not even those with one scale.
     const bool scaled =
         context.storage == Storage::bf16 || (context.storage == Storage::f16 && !gemm->constantB);
     if (gemm->quantize_term && scaled) return kOk;

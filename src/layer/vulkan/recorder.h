@@ -1,4 +1,4 @@
-// What operators record their dispatches with.
+// By which operators record their dispatches.
 #ifndef QUOLL_LAYER_VULKAN_RECORDER_H
 #define QUOLL_LAYER_VULKAN_RECORDER_H
 
@@ -34,7 +34,7 @@ inline DType dtype_of(Storage storage) {
                                       : DType::f32;
 }
 
-// Whether the host rounds what it uploads to 16 bits: half the bytes to copy, and rounded alike.
+// Whether the host rounds uploads to 16 bits: half the bytes to copy, and the same rounding.
 inline bool is_narrowed(DType host, Storage storage) {
     return host == DType::f32 && storage != Storage::f32;
 }
@@ -57,16 +57,16 @@ public:
     // Dispatches from now on belong to this step of the region.
     void set_step(int step) { step_ = step; }
 
-    // A value with a block of its own: an output, or what a layer needs while it runs. Its memory
-    // is shared with values that live at other times.
+    // A value with a block of its own: an output, or something that a layer needs while it runs.
+    // Its memory is shared with values that live at other times.
     Value make(const Shape& shape, Layout layout);
-    // Memory for `words` numbers of 32 bits, bound by read_block and write_block.
+    // Memory of `bytes` bytes for 32-bit numbers, bound by read_block and write_block.
     int make_block(size_t bytes) { return program_.add_block(bytes); }
-    // Memory that each run brings, for channels at these steps.
+    // Memory that each run brings, for channels this many scalars apart.
     Value make_given(const Shape& shape, uint32_t channel_step);
 
-    // Storage buffers of a dispatch, in the order of their bindings. A value's is its whole block:
-    // shaders add Value::first.
+    // Storage buffers of a dispatch, in the order of their bindings. The binding of a value is its
+    // whole block: shaders add Value::first.
     Binding read(const Value& value) const { return bind(value, false); }
     Binding write(const Value& value) const { return bind(value, true); }
     Binding read_block(int block) const { return bind_block(block, false); }
@@ -75,15 +75,16 @@ public:
     Binding counters(uint32_t count);
     // Words that a shader sets where an index is wrong (take.comp): the run then fails.
     Binding faults();
-    // Tables that follow from sizes, too long for push constants. Kept as long as the program.
+    // A table that follows from sizes and is too long for push constants. Kept as long as the
+    // program.
     int constants(const std::vector<uint32_t>& words, Binding* binding) {
         return constants_.add_words(words, binding);
     }
 
-    // A value that is `m`, of any type.
+    // Makes a constant value of `m`, of any type.
     int keep(const Mat& m, const Shape& shape, Layout layout, Value* value);
 
-    // The next dispatch has one form of several, of which measuring chooses.
+    // The next dispatch takes one of several forms, among which measuring chooses.
     void set_choice(const Choice& choice) {
         next_choice_ = (int)program_.choices.size();
         program_.choices.push_back(choice);
@@ -91,24 +92,24 @@ public:
     // constants: specialisation constants 0, 1, ...; push: at most kPushBytes.
     void dispatch(Shader shader, const Words& constants, const std::vector<Binding>& bindings,
                   const Words& push, uint32_t x, uint32_t y = 1, uint32_t z = 1);
-    // One invocation for each i < count; the shader has linear_index() (common/index.glsl).
+    // Runs one invocation for each i < count; the shader has linear_index() (common/index.glsl).
     void dispatch_linear(Shader shader, const Words& constants,
                          const std::vector<Binding>& bindings, const Words& push, uint32_t count);
 
-    // The values of `from` into `to`, which has another layout or place, or keeps integers in
-    // another way.
+    // Copies the values of `from` to `to`, which has another layout or place, or stores integers
+    // differently.
     void copy(const Value& from, const Value& to);
-    // Between values and the staging buffers, where they lie without gaps from the returned offset
-    // on.
+    // Copies between values and the staging buffers, where they have no gaps, from the returned
+    // offset on.
     size_t upload(const Value& to, DType host);
     size_t download(const Value& from, DType host);
-    // Leaves it where the host writes it: no dispatch. See Value::is_staged.
+    // Leaves the value where the host writes it: no dispatch. See Value::is_staged.
     size_t stage(Value* value, DType host);
-    // Whether that is memory of the device, and of the type that blobs are stored as.
+    // Whether that memory is the device's, and the values have the type that blobs are stored as.
     bool can_stage(DType host) const;
-    // Word `push` of the last dispatch becomes 1 in runs whose staged values are narrowed.
+    // Sets word `push` of the last dispatch to 1 in runs whose staged values are narrowed.
     void set_narrowed(int push) { program_.dispatches.back().narrowed = push; }
-    // Where download() would leave it.
+    // The binding to which download() would copy.
     Binding download_binding(const Shape& shape, DType host);
     void upload_from(size_t offset, const Value& to, DType host);
     void download_to(size_t offset, const Value& from, DType host);
@@ -132,8 +133,9 @@ private:
 struct CopyAxis {
     uint32_t size, from, to;  // strides
 };
-// to[i . to strides] = from[i . from strides] for all i; starting at scalars `first_*` of the
-// blocks. At most 6 axes. Of the fastest one `valid` are copied, and zeros stored behind these.
+// to[i . to strides] = from[i . from strides] for all i, starting at scalars `first_*` of the
+// blocks. At most 6 axes. On the fastest axis `valid` scalars are copied, and zeros stored behind
+// them.
 void record_strided_copy(Recorder& r, const Value& from, uint32_t first_from, const Value& to,
                          uint32_t first_to, std::vector<CopyAxis> axes, uint32_t valid,
                          Shader shader = Shader::copy);

@@ -13,7 +13,7 @@ namespace {
 
 const int kLargestState = 1024;  // of the shader
 
-// Sizes and weights of both kinds of layers; gates in the order of the shader.
+// The sizes and weights of both kinds of layers; gates are in the order of the shader.
 struct RecurrentForm {
     int gates, size, input, directions, direction;
     bool onnx, batch_first;
@@ -26,8 +26,8 @@ struct Geometry {
     uint32_t x_step, x_item, y_step, y_item, y_direction, state_item, state_direction;
 };
 
-// [direction][gate][state][columns] to [direction][columns][gate][state], gate g of the shader
-// being `order[g]` of the layer.
+// Reorders [direction][gate][state][columns] to [direction][columns][gate][state], where gate g of
+// the shader is `order[g]` of the layer.
 std::vector<float> transposed(const float* weights, const RecurrentForm& f, int columns,
                               const int* order) {
     std::vector<float> made;
@@ -57,7 +57,7 @@ public:
     }
 
     bool supports(const Shapes& in, const Shapes& out) const override {
-        // The states of one item would be read on for those of a batch.
+        // The states of one item would be read beyond their end for a batch.
         for (const Shape& shape : in)
             if (shape.n != in[0].n) return false;
         const size_t states = form_.gates == 4 ? 2 : 1;
@@ -121,7 +121,7 @@ private:
 
 const int kOrders[3][4] = {{0, 1, 2, 3}, {0, 2, 1, 3}, {1, 0, 2, 3}};
 
-// Of ncnn's; bias: [direction][gates and, of GRU, one more][size].
+// The form of ncnn's layers; bias: [direction][gates and, of GRU, one more][size].
 bool form_of(const Recurrent& layer, RecurrentForm* f) {
     if (layer.int8_scale_term != 0 || layer.has_projection()) return false;
     *f = {layer.gates(),
@@ -147,7 +147,7 @@ bool form_of(const Recurrent& layer, RecurrentForm* f) {
     return true;
 }
 
-// Of ONNX's, whose gates are i, o, f, c of an LSTM and z, r, h of a GRU.
+// The form of ONNX's layers, whose gates are i, o, f, c of an LSTM and z, r, h of a GRU.
 bool form_of(const OnnxRecurrent& layer, int gates, RecurrentForm* f) {
     const bool resets_state = gates == 3 && !layer.variant;
     const bool states = gates != 4 || layer.initial_h == layer.initial_c;

@@ -28,7 +28,7 @@ public:
         bool reduced[5] = {};
         for (int i = 0; i < s.dims; i++) reduced[axis_index(s.dims, i)] = mask >> i & 1;
         const MemoryAxes from = memory_axes(in[0]);
-        // Outputs lie without gaps, in the order w, h, d, c, n of the axes that are left.
+        // Outputs have no gaps, in the order w, h, d, c, n of the axes that are left.
         uint32_t to[5], count = 1;
         for (int i = 0; i < 5; i++) {
             to[i] = count;
@@ -51,7 +51,7 @@ private:
     const Reduction& layer_;
 };
 
-// Of neighbourhoods, to both sides, that lrn.comp unrolls.
+// The largest neighbourhoods, to each side, that lrn.comp unrolls.
 const int kMostUnrolled = 4;
 
 class LrnVulkan : public VulkanLayer {

@@ -6,10 +6,10 @@ namespace quoll {
 
 namespace {
 
-// Values that a step writes over the bus itself.
+// The most values that a step writes over the bus itself.
 const size_t kMostForHost = 1 << 16;
 
-// Rules of operators do not see storage types.
+// The shape rules of operators do not know storage types.
 Shape device_shape(const RegionValue& value) {
     Shape shape = value.shape;
     if (!is_integer(shape.dtype)) shape.dtype = DType::f32;
@@ -22,11 +22,11 @@ Shapes shapes_at(const Region& region, const std::vector<int>& values) {
     return shapes;
 }
 
-// Rows of caches are rounded up to multiples of at least so many, so that lengths which are
-// compiled one after the other mostly have the same; kMoreRows: that they have room for at least.
+// Rows of caches are rounded up to multiples of at least kLeastRoom, so that lengths compiled one
+// after the other mostly have the same; kMoreRows: how many more rows they have room for at least.
 const uint32_t kLeastRoom = 128, kMoreRows = 32;
 
-// One pixel: its channels lie as those of a planar blob do.
+// Whether there is one pixel: its channels are laid out as those of a planar blob.
 bool one_pixel(const Shape& s) { return plane(s) == 1 && s.n == 1; }
 
 }  // namespace
@@ -122,7 +122,7 @@ bool RegionCompiler::add_size(const std::vector<Shape>& shapes, size_t i, size_t
     return true;
 }
 
-// As the first layer that reads it takes it.
+// The layout that the first layer reading it takes.
 Layout RegionCompiler::upload_layout(int value) const {
     const RegionValue& v = region_.values[value];
     if (v.is_empty() || !can_be_channels_last(v.shape)) return Layout::kPlanar;
@@ -156,7 +156,7 @@ void RegionCompiler::choose_layouts() {
     choose_planar();
 }
 
-// Whether its only reader takes it where the host writes it.
+// Whether its only reader takes it where the host has written it.
 bool RegionCompiler::stays_staged(int value) const {
     const RegionValue& v = region_.values[value];
     if (v.is_downloaded || v.is_empty() || !recorder_.can_stage(v.shape.dtype)) return false;
@@ -174,7 +174,7 @@ bool RegionCompiler::stays_staged(int value) const {
     return reads == 1 && in_place;
 }
 
-// What is read planar alone is made so by layers that can.
+// Values that are only read planar are made planar by layers that can.
 void RegionCompiler::choose_planar() {
     for (size_t i = 0; i < region_.steps.size(); i++) {
         const int output = region_.steps[i].outputs[0];
@@ -192,7 +192,8 @@ void RegionCompiler::choose_planar() {
     }
 }
 
-// The last first, so that what is placed within a value that is placed itself goes there at once.
+// From the last one on, so that a value placed within another that is placed itself goes there at
+// once.
 void RegionCompiler::choose_places() {
     for (size_t i = region_.steps.size(); i-- > 0;)
         if (forms_[i]->joins_channels()) place_inputs(region_.steps[i]);
@@ -209,7 +210,7 @@ void RegionCompiler::place_inputs(const RegionStep& step) {
     }
 }
 
-// Pixels that become rows of a matrix are made there.
+// Places pixels that become rows of a matrix in that matrix.
 void RegionCompiler::place_rows(const RegionStep& step) {
     const int output = step.outputs[0];
     if (region_.values[output].shape.n != 1) return;
@@ -228,7 +229,7 @@ bool RegionCompiler::can_be_placed(int value, uint32_t first, int into) const {
         return false;
     if (value == into || makers_[value] < 0) return false;
     if (region_.values[value].shape.n != region_.values[into].shape.n) return false;
-    // An operator whose outputs may be views does not make them where they are wanted.
+    // An operator whose outputs may be views does not make them in a given place.
     return !forms_[makers_[value]]->gives_views();
 }
 
@@ -296,7 +297,8 @@ int RegionCompiler::record_shuffle(int index) {
     return kOk;
 }
 
-// Whether the host alone takes what a step makes, of few values, in a type that the step stores.
+// Whether only the host takes what a step makes, in few values and in a type that the step can
+// store.
 bool RegionCompiler::stores_for_host(int index) const {
     const RegionStep& step = region_.steps[index];
     const int value = outputs_of(index)[0];
@@ -328,7 +330,7 @@ int RegionCompiler::record_for_host(int index, const Values& in) {
     return forms_[index]->record_fused(recorder_, in, {out}, fused);
 }
 
-// What others make of it included.
+// Including what other layers make of it.
 std::vector<int> RegionCompiler::outputs_of(int index) const {
     if (fusions_->role_of(index) == StepFusion::kEpilogue) return {fusions_->epilogue(index).made};
     return region_.steps[index].outputs;
@@ -377,7 +379,7 @@ int RegionCompiler::record_step(int index) {
     }
     Values in, out;
     for (size_t i = 0; i < step.inputs.size(); i++) {
-        // What its own dispatch is to multiply.
+        // The factors that its own dispatch multiplies by.
         const bool gated = role == StepFusion::kGated && i == 0;
         const int value = gated ? fusions_->block_of(index)->x : fusions_->taken(index, i);
         const bool pooled = fusions_->pooled_of(index) >= 0;
@@ -429,7 +431,8 @@ std::vector<size_t> RegionCompiler::offsets(const std::map<int, size_t>& of, boo
     return offsets;
 }
 
-// In the application's device memory, in the type that the device stores floats as.
+// Whether a value stays in the application's device memory, in the type in which the device stores
+// floats.
 bool RegionCompiler::stays_alike(int value) const {
     const RegionValue& v = region_.values[value];
     const DType stored = dtype_of(recorder_.storage());

@@ -11,8 +11,8 @@ namespace quoll {
 
 const size_t kNoOffset = (size_t)-1;
 
-// Rows that a layer adds to those of an upload, in memory that the run brings, with room for more:
-// the upload's, where it has room and nobody has added to it. One for each of Program::given.
+// Rows that a layer appends to those of an upload, in memory that the run brings: the upload's own
+// memory if it has room and nobody else has appended to it. One entry for each of Program::given.
 struct GivenCache {
     int past, all;          // values; past: -1 where it is empty
     uint32_t channel_step;  // scalars
@@ -20,21 +20,22 @@ struct GivenCache {
 
 class RegionCompiler {
 public:
-    // forms: of the region's steps.
+    // forms: those of the region's steps.
     RegionCompiler(Region region, std::vector<const VulkanLayer*> forms, Recorder& recorder);
     // 0, or a negative code after a message.
     int compile();
-    // Behind it: records what depends on the size of a run once more, for size i of n, in which the
-    // values have these shapes, none of them larger. False: what was compiled cannot serve.
+    // To be called after compile(): records again what depends on the size of a run, for size i of
+    // n, in which the values have these shapes, none of them larger. False: what was compiled
+    // cannot be used for it.
     bool add_size(const std::vector<Shape>& shapes, size_t i, size_t n);
-    // Where uploads and downloads lie in the staging buffers, in the order of Region::values.
-    // kNoOffset: it lies in memory that a run brings.
+    // The offsets of uploads and downloads in the staging buffers, in the order of Region::values.
+    // kNoOffset: it is in memory that a run brings.
     std::vector<size_t> upload_offsets() const { return offsets(uploads_, true); }
     std::vector<size_t> download_offsets() const { return offsets(downloads_, false); }
     const std::vector<GivenCache>& caches() const { return caches_; }
 
 private:
-    // Where a value's block is to be: within that of another value, which an operator joins.
+    // Where a value is to be placed: within another value, which an operator joins from several.
     struct Place {
         int value = -1;      // -1: its own block
         uint32_t first = 0;  // scalars: channels, or rows of a matrix
@@ -60,9 +61,9 @@ private:
     bool stays_alike(int value) const;
     void give_cache(int past, int all);
     std::vector<size_t> offsets(const std::map<int, size_t>& of, bool uploads) const;
-    // The value in a layout, copied if need be.
+    // The value in the given layout, copied if necessary.
     Value in_layout(int value, Layout layout);
-    // What was recorded for a step or an upload.
+    // The dispatches that were recorded for a step or an upload.
     struct Part {
         int step, upload;  // -1: the other of them
         size_t first;      // dispatch

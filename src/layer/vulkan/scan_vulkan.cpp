@@ -1,4 +1,4 @@
-// Operators that go along an axis: running sums, ArgReduce, TopK; ArgMax.
+// Operators along an axis: running sums, ArgReduce, TopK; ArgMax.
 #include "layer/tensor/argmax.h"
 #include "layer/tensor/cumsum.h"
 #include "layer/tensor/cumulativesum.h"
@@ -49,7 +49,7 @@ private:
     const bool first_, second_;
 };
 
-// Each value is compared with all of its line.
+// Each value is compared with all others of its line, so longer ones would take too long.
 const int kLongestLine = 8192;
 
 class TopKVulkan : public VulkanLayer {
@@ -82,7 +82,7 @@ private:
     const TopK& layer_;
 };
 
-// Of all values of an item.
+// ArgMax over all values of an item.
 class ArgMaxVulkan : public VulkanLayer {
 public:
     ArgMaxVulkan(const ArgMax& layer, Storage storage)
@@ -108,7 +108,7 @@ public:
     }
 
 private:
-    // Indexes below are numbers of the type.
+    // Indexes below these are exact in the type.
     static const int kMostExactF16 = 2048, kMostExactBf16 = 256;
     const ArgMax& layer_;
     const int longest_;

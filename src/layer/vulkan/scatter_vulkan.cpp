@@ -7,7 +7,7 @@ namespace quoll {
 
 namespace {
 
-// Updates that an invocation goes through one after the other.
+// The most updates that an invocation goes through one after the other.
 const int kMostInARow = 8192;
 
 struct ScatterCall {
@@ -60,7 +60,7 @@ public:
 
 protected:
     virtual int updates_in_a_row(const Shapes& in) const = 0;
-    // But for the axis of items.
+    // The call, without the axis of items.
     virtual ScatterCall call_of(const Value& indexes, const Value& updates,
                                 const Value& out) const = 0;
 
@@ -127,7 +127,7 @@ protected:
         call.depth = call.index_step = (uint32_t)depth;
         call.length = (uint32_t)(indexes.shape.total() / indexes.shape.n) / depth;
         for (int k = 0; k < depth; k++) call.choose(k, out, k);
-        // Values of a part are neighbours in both blobs.
+        // The values of a part are contiguous in both blobs.
         call.update_step = (uint32_t)(updates.shape.total() / updates.shape.n) / call.length;
         if (depth < dims) call.add_axis(call.update_step, 0, 1, 1);
         return call;

@@ -24,7 +24,7 @@ public:
         const uint32_t first = begin_of(pieces, index, axis) * memory_axes(in[0]).step(dims, axis);
         const bool last = index + 1 == pieces.size();
         const bool pixels = in[0].layout == Layout::kChannelsLast;
-        // Behind the channels of a piece there would be those of the next one.
+        // The channels of the next piece would follow those of this one.
         if (first % 4 != 0 || (pixels && !last && pieces[index].c % 4 != 0)) return false;
         if (!pixels && in[0].shape.n != 1) return false;
         const Shape shape = out->shape;

@@ -10,16 +10,16 @@ namespace quoll {
 
 namespace {
 
-// Shorter lines, or more of them, are one invocation's each.
+// Lines that are shorter, or of which there are more, have one invocation each.
 const uint32_t kShortLine = 64, kManyLines = 65535;
 
-// Invocations for a line, unless each has its own. Devices run at least 128 in a group.
+// Invocations per line, if a line has several. Devices can run at least 128 in a group.
 const int kThreads = 64, kManyThreads = 128, kMostThreads = 512;
 const uint32_t kLongLine = 512;
-// Of a line that stays in shared memory.
+// The longest line that stays in shared memory.
 const uint32_t kMostKept = 1024;
 
-// Of a line: as many as there can be where there are few lines.
+// The invocations of a line: as many as possible if there are few lines.
 int threads_of(const GpuDevice& device, uint32_t length, uint32_t lines) {
     if (length < kLongLine) return kThreads;
     const bool few = lines < std::max(device.features().processors, 16u);
@@ -27,7 +27,7 @@ int threads_of(const GpuDevice& device, uint32_t length, uint32_t lines) {
     return few && most ? kMostThreads : kManyThreads;
 }
 
-// One for each value, as far as a group has so many.
+// One invocation for each value, up to the size of a group.
 int threads_for_each(const GpuDevice& device, uint32_t length) {
     const VkPhysicalDeviceLimits& limits = device.limits();
     const uint32_t most =
@@ -37,7 +37,7 @@ int threads_for_each(const GpuDevice& device, uint32_t length) {
     return (int)threads;
 }
 
-// push: up to the steps of the lines.
+// push: the words before the steps of the lines.
 void record_lines(Recorder& r, const Binding& from, const Binding& to, bool floats, bool log,
                   Words push, uint32_t length, uint32_t lines,
                   const ChannelSums* pooled = nullptr) {
@@ -57,7 +57,7 @@ void record_lines(Recorder& r, const Binding& from, const Binding& to, bool floa
         r.dispatch(Shader::softmax, constants, bindings, push, lines);
 }
 
-// Of values that follow each other.
+// The words for contiguous values.
 Words plain_lines(uint32_t length, uint32_t lines, uint32_t from, uint32_t to) {
     Words push = {lines, length, 1, 1, from, to};
     for (uint32_t words : {lines, length, length}) push.insert(push.end(), {words, 1, 1, 1});

@@ -13,7 +13,8 @@ namespace {
 
 const int kRuns = 5;
 const int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
-// A form has to be so much faster than the expected one, else the clock's noise chooses.
+// A form has to be this much faster than the expected one; otherwise the noise of the clock would
+// choose.
 const double kGain = 0.97;
 
 typedef TuningTable::Words Words32;

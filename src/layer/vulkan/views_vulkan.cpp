@@ -17,8 +17,8 @@ namespace quoll {
 
 namespace {
 
-// The same values in another shape: planar, unless nothing changes. `batch` alone makes an axis of
-// items, or the other way.
+// The same values in another shape: planar, unless nothing changes. `batch` only turns items into
+// an axis, or the other way round.
 class ReshapedVulkan : public VulkanLayer {
 public:
     explicit ReshapedVulkan(bool batch) : batch_(batch) {}

@@ -22,7 +22,7 @@ const MakeForm kForms[] = {
 
 const size_t kFirstWeights = (size_t)1 << 20;
 
-// Rules of operators do not see storage types.
+// The shape rules of operators do not know storage types.
 Shapes as_f32(Shapes shapes) {
     for (Shape& shape : shapes)
         if (!is_integer(shape.dtype)) shape.dtype = DType::f32;
@@ -72,7 +72,7 @@ bool VulkanBackend::fits(const Shape& s, bool integers) const {
     if (s.dims < 1 || s.total() == 0 || (is_integer(s.dtype) && !integers)) return false;
     const size_t last = can_be_channels_last(s) ? stored_scalars(s, Layout::kChannelsLast) : 0;
     const size_t most = std::max(last, stored_scalars(s, Layout::kPlanar));
-    // f32, as the staging buffers may be.
+    // Counted as f32, which the staging buffers may hold.
     return most * 4 <= device_->limits().maxStorageBufferRange;
 }
 
@@ -90,8 +90,8 @@ bool VulkanBackend::supports(const Layer& layer, const std::vector<Shape>& input
     return found->second->supports(as_f32(inputs), as_f32(outputs));
 }
 
-// Copies cost as much as going through the bytes on the host, and a submission some 10 us: what
-// multiplies or touches several times as many values as it copies gains.
+// Copies cost as much as going through the bytes on the host, and a submission some 10 us. So a
+// region gains if it multiplies or touches several times as many values as it copies.
 bool VulkanBackend::is_profitable(const Region& region) const {
     double copied = 0, worked = 0;
     for (const RegionValue& value : region.values)
@@ -110,7 +110,7 @@ bool VulkanBackend::is_profitable(const Region& region) const {
 std::shared_ptr<const CompiledRegion> VulkanBackend::compile(const Region& region,
                                                              const Option& opt) const {
     if (device_->tuning().is_on() && tune(region, opt) != kOk) return nullptr;
-    // Dispatches are divided by the time that they take in one size.
+    // Slices are chosen by the times that dispatches take in one size.
     if (region.room > 0 && opt.vulkan_slice_us <= 0)
         if (const std::shared_ptr<VulkanRegion> made = compile_sizes(region, opt)) return made;
     return compile_once(region, opt);
@@ -131,7 +131,8 @@ std::shared_ptr<VulkanRegion> VulkanBackend::compile_sizes(const Region& region,
     return compile_for(region, sizes, opt);
 }
 
-// By the rules of the operators, of which the back end has to take all again.
+// Infers the shapes by the shape rules of the operators; the back end then has to support all of
+// them again.
 bool VulkanBackend::longer_shapes(const Region& region, int by, std::vector<Shape>* shapes) const {
     const LogMute mute;
     std::vector<char> changed;

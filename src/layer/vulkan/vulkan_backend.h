@@ -14,9 +14,9 @@ class VulkanRegion;
 
 class VulkanBackend : public Backend {
 public:
-    // opt.use_fp16_storage: blobs and weights are kept as f16 where the device can, and with
-    // use_bf16_storage as bf16 where it multiplies matrices of it. Null, after a message, if the
-    // device cannot be opened.
+    // With opt.use_fp16_storage blobs and weights are kept as f16 if the device can, with
+    // use_bf16_storage as bf16 if it multiplies bf16 matrices. Null, after a message, if the device
+    // cannot be opened.
     static std::unique_ptr<VulkanBackend> create(int device_index, const Option& opt);
     ~VulkanBackend() override;
 
@@ -37,14 +37,16 @@ private:
     VulkanBackend(std::shared_ptr<GpuDevice> device, Storage storage);
     bool fits(const Shape& shape, bool integers) const;
     std::shared_ptr<VulkanRegion> compile_once(const Region& region, const Option& opt) const;
-    // For all sizes that the region comes in; null: it takes a compilation for each.
+    // Compiles the region for all sizes in which it comes; null: each size needs a compilation of
+    // its own.
     std::shared_ptr<VulkanRegion> compile_sizes(const Region& region, const Option& opt) const;
-    // For sizes from those of the region to the largest. The shapes of all values in each.
+    // Compiles for the sizes from those of the region to the largest, given the shapes of all
+    // values in each.
     std::shared_ptr<VulkanRegion> compile_for(const Region& region,
                                               const std::vector<std::vector<Shape>>& sizes,
                                               const Option& opt) const;
     bool longer_shapes(const Region& region, int by, std::vector<Shape>* shapes) const;
-    // Times all forms that the products of a region may have, and notes the best.
+    // Times all forms that the region's products may have, and notes the best.
     int tune(const Region& region, Option opt) const;
 
     const std::shared_ptr<GpuDevice> device_;

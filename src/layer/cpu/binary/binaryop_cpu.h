@@ -23,13 +23,13 @@ public:
     }
 
 private:
-    // A side of the operation, as the output's four axes c, d, h, w see it.
+    // One side of the operation, seen along the output's four axes c, d, h, w.
     struct Operand {
         Mat blob;        // f32; of the output's storage type if it is like the output
         size_t step[4];  // values; 0 where one value serves all indexes
         int lanes;       // values at a place: the output's elempack, or 1 for all its lanes
     };
-    // The result, written over an input that is like it if `inplace`.
+    // Computes the result, over an input of the same shape if `inplace`.
     int combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top, const Option& opt) const;
     int make_operand(const Mat& m, int first, const Shape& out, int pack, const Option& opt,
                      Operand* operand) const;

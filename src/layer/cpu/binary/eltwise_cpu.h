@@ -20,7 +20,7 @@ public:
     }
 
 private:
-    // The result, written over input 0 if `inplace`.
+    // Computes the result, over input 0 if `inplace`.
     int combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top, const Option& opt) const;
     void run(const std::vector<Mat>& inputs, Mat& top, const Chunk& chunk) const;
 

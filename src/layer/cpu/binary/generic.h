@@ -47,8 +47,8 @@ void binary_vectors(const float* a, const float* b, float* out, size_t n) {
         F::apply(V::load_n(a + i, n - i), V::load_n(b + i, n - i)).store_n(out + i, n - i);
 }
 
-// Register by register, not on a vector of the whole pattern: that holds every function of the
-// family as often as the pattern has registers, which is 16 times at the scalar level.
+// Register by register, not on a vector of the whole pattern: that would instantiate every function
+// of the family once per register of the pattern, which is 16 times at the scalar level.
 static_assert(kPatternSize % s::kLanes == 0, "a pattern is whole registers");
 
 template <class F>

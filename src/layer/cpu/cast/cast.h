@@ -1,5 +1,5 @@
-// Between f32 and the 16-bit types that blobs may be stored in, and the operations that are done
-// on such values often enough to need no pass through memory as floats.
+// Conversions between f32 and the 16-bit types in which blobs may be stored, and operations on such
+// values that are frequent enough to be worth doing without a pass through memory as floats.
 #ifndef QUOLL_LAYER_CPU_CAST_CAST_H
 #define QUOLL_LAYER_CPU_CAST_CAST_H
 
@@ -8,15 +8,15 @@
 
 namespace quoll {
 
-// out[i] = f(a[i], b[i]), in f32 and rounded once. A pattern is as the binary family has them; out
-// may be a or b.
+// out[i] = f(a[i], b[i]), computed in f32 and rounded once. Patterns are as in the binary family;
+// out may be a or b.
 struct StoredBinary {
     void (*vectors)(const uint16_t* a, const uint16_t* b, uint16_t* out, size_t n);
     void (*pattern)(const uint16_t* a, const float* b, uint16_t* out, size_t n);
 };
 
-// One storage type; narrowing rounds to nearest even, and NaN stays NaN. No pointer needs
-// alignment.
+// The kernels of one storage type. Narrowing rounds to nearest even, and NaN stays NaN. No pointer
+// needs alignment.
 struct StorageKernels {
     void (*widen)(const uint16_t* x, float* y, size_t count);
     void (*narrow)(const float* x, uint16_t* y, size_t count);
@@ -33,8 +33,8 @@ struct CastKernels {
     // narrow.
     void (*row_times_bf16)(const float* a, size_t k, const uint16_t* b, size_t count,
                            const float* init, float* out, float low, float high);
-    // The same, to the bit, on panels whose rows lie interleaved by twos (value by value), which
-    // takes fewer instructions. k is even. Null where it does not.
+    // The same, to the bit, on panels whose rows are interleaved in pairs (value by value), with
+    // fewer instructions. k is even. Null where it does not save any.
     void (*row_times_bf16_pairs)(const float* a, size_t k, const uint16_t* b, size_t count,
                                  const float* init, float* out, float low, float high);
 };

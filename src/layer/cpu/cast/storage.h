@@ -17,7 +17,7 @@ inline const StorageKernels* storage_kernels(const KernelSet& kernels, DType dty
                                   : nullptr;
 }
 
-// `m` as f32: itself, or in temporary memory. A negative code when memory runs out.
+// `m` as f32: `m` itself, or a copy in temporary memory. A negative code if memory runs out.
 inline int widened(const Mat& m, const Option& opt, Mat* wide) {
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;

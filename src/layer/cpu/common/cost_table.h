@@ -18,7 +18,7 @@ struct CostTable {
     }
 };
 
-// Of that core, or the fallback.
+// The costs of that core, or the fallback for other cores.
 const CostTable& cost_table(CpuCore core);
 inline const CostTable& host_costs() { return cost_table(host_cpu_core()); }
 

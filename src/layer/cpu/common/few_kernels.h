@@ -1,4 +1,4 @@
-// Whether kernels for certain cases that others take as well are left out, for a small library
+// Whether special-case kernels that more general ones can replace are left out, for a small library
 // (QUOLL_SMALL_KERNELS in cmake/isa.cmake).
 #ifndef QUOLL_LAYER_CPU_COMMON_FEW_KERNELS_H
 #define QUOLL_LAYER_CPU_COMMON_FEW_KERNELS_H

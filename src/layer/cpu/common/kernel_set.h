@@ -19,8 +19,7 @@ struct SplitGemmKernels;
 struct SlicedGemmKernels;
 struct Int8UnitKernels;
 
-// The tables that a vector level has all of; null for a family that no operator of this build
-// takes.
+// The tables that every vector level has; null for a family that no operator of this build uses.
 struct VectorKernels {
     Isa isa;
     int lanes;  // floats in a register: the preferred elempack
@@ -29,21 +28,22 @@ struct VectorKernels {
 #undef QUOLL_FAMILY
 };
 
-// And those of units that not every machine has: null without.
+// And the tables of units that only some machines have; null without these.
 struct KernelSet : VectorKernels {
     const SplitGemmKernels *split6, *split3, *split1;  // split_gemm.h: of 6, 3 and 1 products
     const SlicedGemmKernels* sliced;
     const Int8UnitKernels* int8_units;
     const Int8Kernels* int8_pairs;  // of k-groups in pairs, faster than int8
     const KernelSet* half;          // the same with a gemm family of half floats (half_gemm.h)
-    // For blobs of half floats, which are taken for floats (half/f16_kernels.h); its families are
-    // those of gemm, dwconv, winograd, pool, unary and cast. Weights are packed by `half`.
+    // The kernels for blobs of half floats, which are treated as floats (half/f16_kernels.h): the
+    // families gemm, dwconv, winograd, pool, unary and cast. Weights are packed by `half`.
     const KernelSet* f16;
-    // Two blocks of 4 floats an element, of `count` elements each, as one of 8 half floats.
+    // Joins two blocks with 4 floats per element, of `count` elements each, into one with 8 half
+    // floats per element.
     void (*narrow_f16_blocks)(const float* lower, const float* upper, size_t count, uint16_t* to);
 
-    // Those of so many products, of 6 where there are none of 3; null for a number that there is
-    // not.
+    // The kernels for this number of products, those of 6 if there are none of 3; null if there is
+    // no such number.
     const SplitGemmKernels* split(int products) const {
         return products == 6   ? split6
                : products == 3 ? (split3 ? split3 : split6)
@@ -52,16 +52,16 @@ struct KernelSet : VectorKernels {
     }
 };
 
-// The kernels for a machine with these features and cores. Of several for one purpose those of the
-// highest vector level are taken, of these such as are tuned for the core before such as are for
-// any and for others, and then the last in kernel_rows.inc. The set stays where it is; the first
-// call for a machine allocates it.
+// The kernels for a machine with these features and cores. If several serve one purpose, those of
+// the highest vector level are taken; of these, kernels tuned for the core come before those for
+// any core, and those before kernels tuned for other cores; then the last one in kernel_rows.inc
+// wins. The set is never freed; the first call for a machine allocates it.
 const KernelSet& kernel_set(const CpuFeatures& features, CpuCore core = host_cpu_core());
 
-// For a machine with what the level needs and no more.
+// The set for a machine with just the features that the level needs.
 inline const KernelSet& kernel_set(Isa isa) { return kernel_set(isa_features(isa)); }
 
-// For this machine as host_cpu_features() sees it now.
+// The set for this machine as host_cpu_features() describes it now.
 inline const KernelSet& host_kernel_set() { return kernel_set(host_cpu_features()); }
 
 struct IsaList {
@@ -71,7 +71,8 @@ struct IsaList {
     const Isa* end() const { return isas + count; }
 };
 
-// What was built and host_cpu_features() allows, ascending; scalar is always the first.
+// The levels that were built and that host_cpu_features() allows, ascending; scalar is always the
+// first.
 IsaList available_isas();
 
 }  // namespace quoll

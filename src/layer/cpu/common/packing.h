@@ -14,8 +14,7 @@
 
 namespace quoll {
 
-// The widest elempack that a register holds and `channels` is a multiple of; 1 where the option
-// forbids packing.
+// The widest elempack that fits a register and divides `channels`; 1 if the option forbids packing.
 inline int best_elempack(const KernelSet& kernels, int channels, const Option& opt) {
     int pack = 1;
     for (int p = 4; opt.use_packing_layout && p <= kernels.lanes; p *= 2)
@@ -23,8 +22,8 @@ inline int best_elempack(const KernelSet& kernels, int channels, const Option& o
     return pack;
 }
 
-// `blob` with the elempack asked for, which must divide its outermost axis; temporary memory. A
-// negative code when memory runs out.
+// `blob` with the given elempack, which must divide its outermost axis; in temporary memory if it
+// has another one. A negative code if memory runs out.
 inline int with_elempack(const Mat& blob, int pack, const Option& opt, Mat* packed) {
     *packed = blob;
     if (blob.elempack == pack) return kOk;
@@ -42,14 +41,14 @@ inline int all_planar(const std::vector<Mat>& blobs, const Option& opt, std::vec
     return kOk;
 }
 
-// Threads for `work` elementary operations (multiply-adds, loaded floats): one where starting
+// The threads for `work` elementary operations (multiply-adds, loaded floats): one if starting
 // others costs more than they save.
 inline int threads_for(const Option& opt, double work) {
     return work < 50000 || opt.num_threads < 1 ? 1 : opt.num_threads;
 }
 
-// `items` channels (or blocks of them) in bands of rows, as tasks for run_tasks: several a thread,
-// so that they come out even.
+// Divides `items` channels (or blocks of them) into bands of rows, as tasks for run_tasks: several
+// per thread, so that the threads end at about the same time.
 struct Bands {
     int items, per_item, rows;
     Bands(int items, int rows, int threads);

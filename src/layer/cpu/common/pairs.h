@@ -1,4 +1,4 @@
-// Blobs of half floats as kernels with arithmetic of half floats take them (KernelSet::f16): as
+// Blobs of half floats for kernels with half-float arithmetic (KernelSet::f16), which see them as
 // floats, each of which is a pair of neighbouring channels.
 #ifndef QUOLL_LAYER_CPU_PAIRS_H
 #define QUOLL_LAYER_CPU_PAIRS_H
@@ -9,13 +9,13 @@ namespace quoll {
 
 enum { kF16Pack = 8 };  // of such blobs; 4 pairs
 
-// The kernels for them, null unless the options ask for half floats in memory and in sums.
+// These kernels; null unless the options ask for half floats in memory and in sums.
 inline const KernelSet* f16_kernels(const Option& opt) {
     const bool asked = opt.use_fp16_storage && opt.use_fp16_arithmetic && opt.use_packing_layout;
     return asked ? host_kernel_set().f16 : nullptr;
 }
 
-// The same memory as a blob of pairs; `m` is f16 of elempack kF16Pack, or empty.
+// The same memory seen as a blob of pairs; `m` is f16 of elempack kF16Pack, or empty.
 inline Mat as_pairs(const Mat& m) {
     Mat pairs = m;
     pairs.dtype = DType::f32;
@@ -23,8 +23,8 @@ inline Mat as_pairs(const Mat& m) {
     return pairs;
 }
 
-// `m`, f32, f16 or bf16, as f16 of this elempack, which must divide its outermost axis: itself, or
-// in temporary memory. A negative code when memory runs out.
+// `m` (f32, f16 or bf16) as f16 with this elempack, which must divide its outermost axis: `m`
+// itself, or a copy in temporary memory. A negative code if memory runs out.
 inline int as_f16(const Mat& m, int pack, const Option& opt, Mat* half) {
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;

@@ -4,8 +4,8 @@
 
 namespace quoll {
 
-// A pattern is so many floats that stand for an operand repeating them: one value, or those of the
-// channels of an element.
+// A pattern is this many floats, which stand for an operand that repeats them: one value, or the
+// values of the channels of an element.
 enum { kPatternSize = 16 };
 
 }  // namespace quoll

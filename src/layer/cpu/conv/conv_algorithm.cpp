@@ -9,14 +9,14 @@ const char* algorithm_name(ConvAlgorithm algorithm) {
 
 namespace {
 
-// Of the algorithm that vectors take.
+// The cycles of the algorithm that vectors would take.
 double vector_cycles(const KernelSet& kernels, bool winograd, const ConvShape& s, bool bf16) {
-    // What bench_conv takes is 1.3 times what the rule for Winograd expects, as it ignores how its
-    // stages wait for memory.
+    // bench_conv measures 1.3 times what the rule for Winograd expects, since the rule ignores how
+    // the stages wait for memory.
     double cycles = kHasWinograd && winograd
                         ? WinogradPlan::cycles(kernels, s) * host_costs().winograd_wait
                         : ConvPlan::cycles(kernels, s);
-    // They work on f32 copies of bf16 blobs, which cost about a cycle a value.
+    // These algorithms work on f32 copies of bf16 blobs, which cost about a cycle per value.
     if (bf16)
         cycles +=
             (double)s.x.in * s.y.in * s.in_channels + (double)s.x.out * s.y.out * s.out_channels;
@@ -31,7 +31,7 @@ ConvAlgorithm choose_conv_algorithm(const KernelSet& kernels, const ConvCandidat
         kHasWinograd && candidates.winograd && WinogradPlan::is_profitable(kernels, s);
     const TileShape shape = tile_shape(s);
     ConvAlgorithm best = winograd ? ConvAlgorithm::kWinograd : ConvAlgorithm::kDirect;
-    // Tile units are held back more often than vectors are.
+    // Tile units run below their speed more often than vectors do.
     double least = host_costs().vector_margin * vector_cycles(kernels, winograd, s, bf16);
     const auto consider = [&](ConvAlgorithm candidate, double cycles) {
         if (cycles >= least) return;

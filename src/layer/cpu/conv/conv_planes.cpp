@@ -16,13 +16,14 @@ namespace quoll {
 
 namespace {
 
-// The slices are rows of w * h columns: nothing is copied.
+// Whether the slices can be taken as rows of w * h columns: nothing is copied then.
 bool takes_rows(const ConvFields& s) {
     const bool pads = s.pad_left || s.pad_right || s.pad_top || s.pad_bottom;
     return s.kernel_w * s.kernel_h * s.stride_w * s.stride_h == 1 && !pads;
 }
 
-// From [output][input][d][h][w] to [output][d][input][h][w]; empty when memory runs out.
+// Reorders weights from [output][input][d][h][w] to [output][d][input][h][w]; empty if memory runs
+// out.
 Mat weights_by_slice(const ConvFields& s) {
     const size_t taps = (size_t)s.kernel_w * s.kernel_h, depth = s.kernel_d;
     const size_t inputs = s.weight_data_size / s.num_output / (taps * depth);
@@ -47,7 +48,7 @@ Mat slice_of(const Mat& m, int z) {
     return slice;
 }
 
-// The slices of window z one after another. Empty when memory runs out.
+// The slices of window z, one after another. Empty if memory runs out.
 Mat slices_of_window(const Mat& in, const WindowAxis& axis, int z, const Option& opt) {
     const size_t bytes = (size_t)in.w * in.h * in.elemsize;
     Mat window(Shape(in.w, in.h, in.c * in.elempack * axis.kernel, in.dtype), in.elempack,
@@ -73,7 +74,7 @@ Shape plane_shape(const Shape& s, bool rows, int slices) {
 // As conv_channels.
 Shape with_depth(const Shape& s) { return Shape(s.w, s.h, s.d, s.c, s.dtype); }
 
-// An input or output, whose slices are rows.
+// A view of an input or output whose rows are the slices.
 Mat as_rows(const Mat& m) {
     Mat rows = m;
     rows.dims = 3;
@@ -81,7 +82,7 @@ Mat as_rows(const Mat& m) {
     return rows;
 }
 
-// What is added, with the output's shape.
+// The residual, with the output's shape.
 int spread_added(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
                  const Mat& added, const Option& opt, Mat* full) {
     *full = added;

@@ -7,12 +7,12 @@
 
 namespace quoll {
 
-// 3-D convolutions of bf16 as 2-D ones, which multiply bf16 on tiles or vectors. A window's slices
-// lie behind one another as channels of a plane; kernels of one pixel take the depth for rows.
+// 3-D convolutions of bf16 as 2-D ones, which multiply bf16 on tiles or vectors. The slices of a
+// window become further channels of a plane; with kernels of one pixel the depth becomes rows.
 #if defined(__x86_64__) || defined(__i386__)
 class PlaneConv {
 public:
-    // Leaves created() false for what another algorithm has to do.
+    // Leaves created() false if another algorithm has to do it.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return conv_ != nullptr; }
     void plan_layout(const Layer& layer, const ConvolutionFields& s,
@@ -24,7 +24,7 @@ private:
     std::unique_ptr<Layer> conv_;
 };
 #else
-// Other architectures' libraries have no room for it.
+// Libraries for other architectures leave it out, to save space.
 class PlaneConv {
 public:
     int create(const Layer&, const ConvolutionFields&, const Option&) { return kOk; }

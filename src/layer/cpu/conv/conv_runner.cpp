@@ -8,7 +8,7 @@
 
 namespace quoll {
 
-// Not inline: several layers have one.
+// Not inline, since several layers have one.
 ConvRunner::ConvRunner() = default;
 ConvRunner::~ConvRunner() = default;
 
@@ -36,8 +36,8 @@ bool ConvRunner::can_take_f16(const ConvolutionFields& s, const Option& opt) con
            out_channels_ % kF16Pack == 0;
 }
 
-// 1x1 convolutions of channels that are no blocks. Of fewer pixels than a few tiles have most would
-// be computed twice.
+// For 1x1 convolutions whose channels are not whole blocks. With fewer pixels than a few tiles
+// have, most would be computed twice.
 bool ConvRunner::can_take_planar_f16(const Layer& layer, const ConvolutionFields& s,
                                      const Option& opt) const {
     const bool pads = s.pad_left || s.pad_right || s.pad_top || s.pad_bottom;
@@ -49,18 +49,19 @@ bool ConvRunner::can_take_planar_f16(const Layer& layer, const ConvolutionFields
     return in.dims == s.axes + 1 && in.w * (in.dims == 3 ? in.h : 1) >= 4 * kPlanarHalfPixels;
 }
 
-// Elempacks and types, and the kernels for them.
+// Chooses elempacks and types, and the kernels for them.
 void ConvRunner::choose_blobs(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
     pair_ = 1, planar_ = narrows_ = false;
     const auto pack_of = [&](int channels) {
         const int pack = best_elempack(*packing_, channels, opt);
-        // What the last two groups share.
+        // The channels that the last two joined groups have in common.
         const int both = kJoinsGroups ? channels / joined_ * overlap_ : 0;
         return both ? std::min(pack, best_elempack(*packing_, both, opt)) : pack;
     };
     in_pack_ = pack_of(in_channels_);
     out_pack_ = pack_of(out_channels_);
-    // Planar outputs are made of planar inputs with the fewest moves, unless these are the more.
+    // Planar outputs take the fewest moves from planar inputs, unless there are more input than
+    // output channels.
     if (packing_->gemm->planar[0] && out_pack_ == 1 && in_channels_ <= out_channels_ &&
         s.maxk() * s.stride_w * s.stride_h == 1)
         in_pack_ = 1;
@@ -79,8 +80,8 @@ void ConvRunner::choose_blobs(const Layer& layer, const ConvolutionFields& s, co
     packing_ = kernels_->half;
 }
 
-// Chooses the algorithm where it does not depend on the input's size, or the layer's hints tell
-// that, and packs the weights for it; else they stay as they are.
+// If the algorithm does not depend on the input's size, or the layer's hints tell the size: chooses
+// it and packs the weights for it. Otherwise the weights stay as they are.
 int ConvRunner::pack_for_all_sizes(const Layer& layer, const ConvolutionFields& s) {
     algorithm_ = ConvAlgorithm::kNone;
     const bool hinted = layer.bottom_shapes.size() == (s.add_input ? 2u : 1u);

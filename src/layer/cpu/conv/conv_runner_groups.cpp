@@ -10,7 +10,7 @@ namespace quoll {
 
 int ConvRunner::run(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
                     const Option& opt) const {
-    // A blob may lie within a larger one.
+    // A blob may be part of a larger one.
     ConvRunPlan other;
     const ConvRunPlan* p = &plan;
     if (!fits(plan, call)) {
@@ -24,7 +24,8 @@ int ConvRunner::run(const ConvRunPlan& plan, const Call& call, const Blobs& blob
     return run_direct(*p, call, blobs);
 }
 
-// run(group, team) for all groups, one after the other or side by side. The first error.
+// Calls run(group, team) for all groups, one after the other or side by side. Returns the first
+// error.
 template <class Run>
 int ConvRunner::run_groups(const Call& call, const Run& run) const {
     std::atomic<int> status(kOk);
@@ -52,7 +53,7 @@ void ConvRunner::run_group(const ConvPlan& plan, int i, const float* weights, co
              b.activation, threads);
 }
 
-// For the weights of a group; empty when memory runs out.
+// Memory for the weights of a group; empty if memory runs out.
 Mat ConvRunner::group_memory(const Option& opt) const {
     Mat memory;
     const size_t values = (size_t)out_channels_ * in_channels_ * kernel_w_ * kernel_h_;
@@ -60,7 +61,7 @@ Mat ConvRunner::group_memory(const Option& opt) const {
     return memory;
 }
 
-// A group whose values tile units do not take, on vectors.
+// Runs a group whose values tile units do not take, on vectors.
 int ConvRunner::run_unpacked(const Mat& weights, int group, const Call& call, const Blobs& b,
                              const Option& opt) const {
     Mat packed;
@@ -75,7 +76,7 @@ int ConvRunner::run_unpacked(const Mat& weights, int group, const Call& call, co
 
 namespace {
 
-// A row for each of so many runs of a plan at a time; empty when memory runs out.
+// Workspace with a row for each of the runs that a plan has at a time; empty if memory runs out.
 template <class Plan>
 Mat workspace_of(const Plan& plan, int runs, const Option& opt) {
     Mat workspace;

@@ -1,4 +1,5 @@
-// ConvRunner: convolutions some of whose taps read nothing but padding, by runners of the others.
+// ConvRunner: convolutions some of whose taps read nothing but padding, run by runners that have
+// only the other taps.
 #include <algorithm>
 
 #include "layer/cpu/conv/conv_runner.h"
@@ -13,8 +14,9 @@ bool reads(const WindowAxis& axis, int tap) {
     return first < axis.out && at + first * axis.stride < axis.in;
 }
 
-// The axis without the taps before the first and behind the last one that read the input, if it has
-// such and no outputs beyond the rest; `first`: of the old taps.
+// The axis without the taps before the first and after the last one that reads the input, if there
+// are such, and if the padding that is left is not negative. `first`: the number of the first tap
+// that stays.
 WindowAxis live_axis(const WindowAxis& axis, int* first) {
     *first = 0;
     int begin = 0, end = axis.kernel;
@@ -32,7 +34,7 @@ WindowAxis live_axis(const WindowAxis& axis, int* first) {
 
 }  // namespace
 
-// Windows far wider than the input: those of segmentation heads (ASPP), 3x3 ones on one pixel.
+// For windows far wider than the input: those of segmentation heads (ASPP), 3x3 ones on one pixel.
 bool ConvRunner::drops_taps(const ConvolutionFields& s, const ConvGeometry& g) const {
     int first;
     return s.axes == 2 && s.pad_value == 0.f && pair_ == 1 && !narrows_ && joined_ == 1 &&
@@ -40,7 +42,7 @@ bool ConvRunner::drops_taps(const ConvolutionFields& s, const ConvGeometry& g) c
             live_axis(g.y, &first).kernel < g.y.kernel);
 }
 
-// Fields, geometry and runner of the others.
+// Makes fields, geometry and runner for the taps that stay.
 int ConvRunner::live_taps(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
                           const Option& opt, ConvLiveTaps* live) const {
     int x0, y0;
@@ -63,7 +65,7 @@ int ConvRunner::live_taps(const Layer& layer, const ConvolutionFields& s, const 
     for (const float *w = raw_weights_, *end = w + windows * s.maxk(); w < end; w += s.maxk())
         for (int i = y0; i < y0 + y.kernel; i++, to += x.kernel)
             std::copy_n(w + i * s.kernel_w + x0, x.kernel, to);
-    // Sizes that were told are those of all taps.
+    // The hints of sizes are for all taps.
     Layer unhinted;
     unhinted.type = layer.type, unhinted.name = layer.name;
     const std::shared_ptr<ConvRunner> made = std::make_shared<ConvRunner>();

@@ -20,7 +20,8 @@ int joined_groups(const ConvolutionFields& s, const Option& opt) {
     return std::min<int>(s.group, kSplitK / width);
 }
 
-// From [group][output][input][tap] of the layer's groups to that of these.
+// Reorders weights from [group][output][input][tap] of the layer's groups to that of the joined
+// groups.
 int ConvRunner::join_weights(const Layer& layer, const ConvolutionFields& s) {
     if (!kJoinsGroups) return kOk;  // nor does the library hold the message
     const size_t taps = s.maxk(), outputs = out_channels_ / joined_;
@@ -85,7 +86,7 @@ int ConvRunner::pack_winograd(Mat* weights) const {
     return kOk;
 }
 
-// Of the shape only what does not depend on the size of the input.
+// Only what does not depend on the size of the input is used of the shape.
 int ConvRunner::pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Mat* weights) const {
     const TileShape tiles = tile_shape(shape);
     const size_t values = (size_t)in_channels_ * kernel_w_ * kernel_h_ * kernel_d_;

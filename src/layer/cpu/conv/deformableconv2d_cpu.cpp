@@ -12,12 +12,11 @@ namespace quoll {
 
 namespace {
 
-// Points whose taps are gathered before they are multiplied: whole tiles of rows.
+// How many points' taps are gathered before they are multiplied: whole tiles of rows.
 enum { kBlock = 56 };
 
-// The image with a border of zeros and channels innermost: row y + 1, column x + 1 holds the
-// channels of pixel (x, y), then those of (x, y + 1). So the four pixels around a point lie one
-// after the other.
+// The image with a border of zeros and channels innermost: row y + 1, column x + 1 has the channels
+// of pixel (x, y), then those of (x, y + 1). So the four pixels around a point are contiguous.
 Mat pixel_pairs(const Mat& image, int threads, Allocator* allocator) {
     const size_t c = image.c;
     Mat pairs(2 * image.c, image.w + 2, image.h + 1, (size_t)4u, allocator);
@@ -61,7 +60,7 @@ int DeformableConv2DCpu::create_pipeline(const Option& opt) {
     return kOk;
 }
 
-// The values under the window of a point: [kernel_h][kernel_w][num_input].
+// Gathers the values under the window of a point: [kernel_h][kernel_w][num_input].
 void DeformableConv2DCpu::gather(const std::vector<Mat>& bottoms, const ConvGeometry& g,
                                  const Mat& pairs, int point, float* values) const {
     const size_t c = g.num_input;
@@ -80,7 +79,7 @@ void DeformableConv2DCpu::gather(const std::vector<Mat>& bottoms, const ConvGeom
         }
         const float left = floorf(x), top = floorf(y), right = x - left, below = y - top;
         const float* pixels = pairs.channel((int)top + 1).row((int)left + 1);
-        // Pixels without a share count for nothing, whatever they are.
+        // Pixels with a weight of 0 count as nothing, whatever their value.
         const float corners[4] = {(1.f - right) * (1.f - below), (1.f - right) * below,
                                   right * (1.f - below), right * below};
         const float upper[2] = {corners[0], corners[2]};

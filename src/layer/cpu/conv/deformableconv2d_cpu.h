@@ -7,8 +7,8 @@
 
 namespace quoll {
 
-// The taps of a block of points are gathered, channels innermost, and multiplied with weights
-// packed for the gemm kernels; create_pipeline lets weight_data go.
+// The taps of a block of points are gathered, channels innermost, and multiplied by weights packed
+// for the gemm kernels; create_pipeline frees weight_data.
 class DeformableConv2DCpu : public DeformableConv2D {
 public:
     typedef DeformableConv2DCpu Class;

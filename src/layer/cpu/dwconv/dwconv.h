@@ -109,8 +109,8 @@ struct DwconvKernels {
     DwconvPlanesKernel planes;
     DwconvRowsKernel rows;
     // A row of a block of a register's channels in groups of 4 or 8 (DwconvRow::group), fewer than
-    // the block has. Weights: [kernel_h][kernel_w][group][lanes], of a channel of each group for
-    // all outputs. Dilation 1, padding of zeros. Null where registers have less than 8 lanes.
+    // the block has. Weights: [kernel_h][kernel_w][group][lanes], those of a channel of each group
+    // for all outputs. Dilation 1, zero padding. Null if registers have less than 8 lanes.
     DwconvRowKernel groups;
     DwconvPlanarKernel planar[2];  // [stride - 1]; of f16_kernels.h alone
 };

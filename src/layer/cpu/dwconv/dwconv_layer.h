@@ -9,14 +9,15 @@
 
 namespace quoll {
 
-// One window a channel runs on dwconv kernels: on channel blocks where the channels divide into
-// them, otherwise on planar rows. Other groupings are a matrix product a group. int8 ones have
-// kernels of their own. One 3-D window a channel and dynamic weights run on the reference.
+// Convolutions with one window per channel run on dwconv kernels: on channel blocks if the channels
+// divide into them, otherwise on planar rows. Other groupings are a matrix product per group. int8
+// convolutions have kernels of their own. 3-D windows per channel, and dynamic weights, run on the
+// reference.
 class ConvolutionDepthWiseCpu : public Convolution {
 public:
     explicit ConvolutionDepthWiseCpu(int axes);
     int create_pipeline(const Option& opt) override;
-    // Of groups that are matrix products; otherwise there is nothing to decide.
+    // For groups that are matrix products; otherwise there is nothing to decide.
     int plan(const std::vector<Shape>& bottoms, const Option& opt,
              std::shared_ptr<const LayerPlan>* plan) const override;
     int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms, std::vector<Mat>& tops,
@@ -34,7 +35,7 @@ private:
                        const Option& opt) const;
     int forward_reference(const Mat& bottom, Mat& top, const Option& opt) const;
     int forward_repacked(const Mat& bottom, int pack, Mat& top, const Option& opt) const;
-    // On f32, f16 or bf16 with one window a channel.
+    // Runs f32, f16 or bf16 with one window per channel.
     int forward_float(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
 
     // dwconv_weights.cpp
@@ -68,7 +69,7 @@ private:
         return (double)g.x.out * g.y.out * g.maxk() * g.num_output;
     }
     enum { kUnsuitable = 1 };  // the laid out input would dwarf what is in it
-    // Several outputs go into a register: blocks of channels are so narrow that this is worth
+    // Whether several outputs share a register: blocks of channels are so narrow that this is worth
     // laying out the input.
     bool few_channels() const {
         return axes < 3 && (!row_ || (4 * pack_ <= kernels_->lanes && stride_w == 1));

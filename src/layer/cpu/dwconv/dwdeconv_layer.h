@@ -28,8 +28,8 @@ public:
                       std::vector<BlobLayout>* out) const override;
     unsigned traits() const override { return Deconvolution::traits() | kCreatesOutput; }
 
-    // The taps k, k + step, ... of one axis: those that reach positions of the residue
-    // k * dilation modulo stride.
+    // The taps k, k + step, ... of one axis that reach the positions with residue k * dilation
+    // modulo stride.
     struct TapClass {
         int residue, first_tap, count;
         int before;  // taps of the classes before it in the packed weights
@@ -39,7 +39,7 @@ public:
         std::vector<TapClass> classes;  // in the order of residues
         const TapClass* find(int residue) const;
     };
-    // The outputs of an axis that have one residue, as a convolution.
+    // The outputs of an axis with one residue, as a convolution.
     struct Phase {
         WindowAxis axis;
         const TapClass* taps;  // null: none reaches them

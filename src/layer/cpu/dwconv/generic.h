@@ -39,8 +39,8 @@ QUOLL_INLINE float* dwconv_out(const DwconvRow& r, int x) {
     return r.out + (size_t)x * r.out_step * N;
 }
 
-// Outputs x to x + T - 1. Each input element is loaded once a kernel row. The first L and last R
-// input columns of the tile lie outside the input and count as zero.
+// Computes outputs x to x + T - 1. Each input element is loaded once per kernel row. The first L
+// and last R input columns of the tile are outside the input and count as zero.
 template <size_t N, int K, int S, int T, int L = 0, int R = 0>
 QUOLL_INLINE void dwconv_tile(const DwconvRow& r, s::vecf<N> bias, int x) {
     using V = s::vecf<N>;
@@ -126,7 +126,8 @@ QUOLL_INLINE void dwconv_step(const DwconvRow& r, s::vecf<N> bias, int x) {
     }
 }
 
-// Outputs x to `end`, which need no padding; some of the row twice rather than one at a time.
+// Computes outputs x to `end`, which need no padding; some of the row are computed twice rather
+// than one at a time.
 template <size_t N, int K, int S>
 QUOLL_INLINE void dwconv_inner(const DwconvRow& r, s::vecf<N> bias, int x, int end) {
     for (; !kFewKernels && x + 8 <= end; x += 8) dwconv_step<N, K, S, 8>(r, bias, x);
@@ -189,9 +190,10 @@ QUOLL_INLINE void dwconv_wide_tile(const DwconvRow& r, s::vecf<N> bias, int x) {
     for (int t = 0; t < T; t++) clamp(sum[t], r.low, r.high).store(dwconv_out<N>(r, x + t));
 }
 
-// tile(x, count) for outputs x to x + count - 1, count being 14 (where there are registers), 8 or
-// 4: as many sums as registers hold, since they wait for each other, in what divides usual rows. Of
-// at least four outputs; the last tile takes some again rather than fewer.
+// Calls tile(x, count) for outputs x to x + count - 1, where count is 14 (if there are registers
+// for it), 8 or 4: as many sums as registers can hold, since each waits for itself, in numbers that
+// divide usual row lengths. There have to be at least four outputs; the last tile computes some
+// again rather than being shorter.
 template <class Tile>
 QUOLL_INLINE void dwconv_tiles(const DwconvRow& r, Tile tile) {
     int x = 0;
@@ -219,7 +221,7 @@ void dwconv_wide_row(const DwconvRow& r, s::vecf<N> bias) {
 }
 
 // Sides where the window reaches K / 2 columns over the edge, as with SAME padding, have tiles of
-// their own; any other border goes output by output.
+// their own; with any other border, outputs are computed one by one.
 template <size_t N, int K, int S>
 void dwconv_row(const DwconvRow& row) {
     const DwconvRow r = row;  // what no store of results can change
@@ -370,7 +372,7 @@ QUOLL_INLINE void dwconv_pair_tile(const DwconvPair& r, int x) {
     }
 }
 
-// The last tile takes outputs again that the one before has made, rather than fewer.
+// The last tile computes some outputs of the one before again, rather than being shorter.
 template <class Value, int S>
 void dwconv_pair(const DwconvPair& pair) {
     const DwconvPair r = pair;
@@ -408,7 +410,7 @@ constexpr DwconvPairKernel dwconv_pair_kernel() {
     }
 }
 
-// Rows of any window are all that there is among few kernels.
+// In builds with few kernels, there are only rows of any window.
 template <size_t N, int K, int S>
 constexpr DwconvRowKernel dwconv_row_kernel() {
     constexpr int kernel = kFewKernels ? 0 : K, stride = kFewKernels ? 0 : S;

@@ -6,8 +6,8 @@ namespace quoll {
 
 namespace {
 
-// With fewer values a single row's product, which reads them from the second-level cache, is faster
-// on vectors.
+// With fewer values, which are in the second-level cache, the product of a single row is faster on
+// vectors.
 enum { kLeastDigits = 1 << 16, kLeastDigitsK = 256 };
 
 bool fit_slices(size_t n, size_t k) {
@@ -15,7 +15,7 @@ bool fit_slices(size_t n, size_t k) {
            SlicedPlan::is_supported(tile_shape(1, n, k, (ptrdiff_t)k, (ptrdiff_t)n));
 }
 
-// [columns][rows] from [rows][columns].
+// Makes [columns][rows] from [rows][columns].
 void transpose(const float* from, size_t ld, size_t rows, size_t columns, float* to) {
     enum { kBlock = 16 };  // a line of the cache each way
     for (size_t r0 = 0; r0 < rows; r0 += kBlock)
@@ -73,7 +73,7 @@ int ConstantMatrix::threads_of(const GemmMatrix& g, const Option& opt) const {
     return threads_for(opt, (double)g.m * (double)n_ * (double)k_);
 }
 
-// Of so many rows on slices.
+// The shape of a product of this many rows on slices.
 TileShape ConstantMatrix::shape_of(const GemmMatrix& g, size_t rows) const {
     TileShape s = tile_shape(rows, n_, k_, g.a_k == 1 ? g.a_row : (ptrdiff_t)k_, g.c_row);
     s.out_pack = g.c_pack;
@@ -81,7 +81,7 @@ TileShape ConstantMatrix::shape_of(const GemmMatrix& g, size_t rows) const {
     return s;
 }
 
-// So many rows at a time as a plan takes.
+// The largest number of rows that a plan takes at a time.
 size_t ConstantMatrix::most_rows(const GemmMatrix& g) const {
     size_t most = std::min<size_t>(g.m, 1 << 24);
     while (most > 1 && !SlicedPlan::is_supported(shape_of(g, most))) most = (most + 1) / 2;
@@ -155,7 +155,7 @@ int ConstantMatrix::multiply_slices(const SlicedPlan* planned, const GemmMatrix&
     return kOk;
 }
 
-// Values that are not finite, on vectors.
+// Multiplies values that are not finite, on vectors.
 int ConstantMatrix::multiply_unpacked(GemmMatrix g, const Option& opt) const {
     Mat plain;
     QUOLL_RETURN_IF_ERROR(product_memory(n_ * k_, 1, opt.workspace_allocator, &plain));

@@ -1,4 +1,4 @@
-// Products with a matrix B that stays.
+// Products with a constant matrix B.
 #ifndef QUOLL_LAYER_CPU_GEMM_CONSTANT_MATRIX_H
 #define QUOLL_LAYER_CPU_GEMM_CONSTANT_MATRIX_H
 
@@ -18,9 +18,9 @@ struct MatrixPlan {
     Mat split_weights;
 };
 
-// A large B that suits them is kept as slices alone (sliced_gemm.h): three bytes a value, which
-// also a single row reads faster than four. Others are packed for vectors, and for tile units when
-// a product is first planned on these.
+// A large B that suits int8 slices is kept as these alone (sliced_gemm.h): they take three bytes
+// per value, which even a single row reads faster than four. Other matrices are packed for vectors,
+// and also for tile units once a product is planned on these.
 class ConstantMatrix {
 public:
     // Value (k, n) at b[k * ld + n] (row-major) or b[n * ld + k]; bias: n floats, or null. Logs for
@@ -28,13 +28,14 @@ public:
     int create(const Layer& layer, const float* b, size_t ld, bool row_major, size_t n, size_t k,
                const float* bias, const Option& opt);
     bool created() const { return !weights_.empty(); }
-    // g: the number of rows and the steps of A and C, which may be bf16: plan->split is then set
-    // where such are taken, else the product wants f32. From any thread, as multiply().
+    // g: the number of rows and the steps of A and C, which may be bf16. If the chosen kernels take
+    // bf16, plan->split is set; else the product wants f32. May be called by any thread, as may
+    // multiply().
     int plan(GemmMatrix g, const Option& opt, MatrixPlan* plan) const;
-    // g: A, C and the activation. A plan must be for as many rows.
+    // g: A, C and the activation. The plan must be for the same number of rows.
     int multiply(const MatrixPlan& plan, GemmMatrix g, const Option& opt) const;
-    // Planned here: the plan of the product before serves those like it, as the steps of a
-    // sequence.
+    // The same, planned here: the last plan is reused for products like the last one, such as the
+    // steps of a sequence.
     int multiply(const GemmMatrix& g, const Option& opt) const;
 
 private:

@@ -17,13 +17,13 @@ bool same(const ConvAxis& a, const ConvAxis& b) {
            a.dilation == b.dilation && a.before == b.before;
 }
 
-// With planar input either the channels of one tap or the taps of one kernel row are a run of k;
-// the longer is better.
+// With planar input, a run of k is either the channels of one tap or the taps of one kernel row;
+// the longer run is better.
 bool taps_are_outer(int in_channels, int in_pack, int kernel_w) {
     return in_pack == 1 && in_channels > kernel_w;
 }
 
-// Time of a tile in units of one row: few rows do not fill the pipeline of the multiplier.
+// The time of a line of tiles in units of one row: few rows do not fill the multiplier's pipeline.
 int line_cost(int length, int max_rows) {
     const int partitions = (length + max_rows - 1) / max_rows;
     return std::max(length, 5 * partitions);
@@ -54,7 +54,7 @@ std::vector<int> conv_weight_order(int in_channels, int in_pack, int kernel_w, i
 
 namespace {
 
-// Windows of several taps, whose sums are long enough to be worth adding up their lanes.
+// For windows of several taps, whose sums are long enough for adding up lanes to be worth it.
 bool is_narrow(const GemmKernels& kernels, const ConvShape& s) {
     const int taps = s.x.kernel * s.y.kernel * s.z.kernel;
     return kernels.narrow && kernels.narrow->run[0] && kernels.halves == 2 &&
@@ -138,21 +138,21 @@ double ConvPlan::share_inside(const ConvAxis& axis) {
     return (double)taps / ((double)axis.out * axis.kernel);
 }
 
-// By how much less than whole registers of outputs few ones fill those, or the loads and sums at
-// the ends of such that run along the inputs.
+// How much is lost if few outputs do not fill whole registers, or by the loads and sums at the ends
+// if lanes run along the inputs.
 static double idle_lanes(const KernelSet& kernels, const ConvShape& s) {
     if (is_narrow(*kernels.gemm, s)) return 2;
     return s.out_channels < kernels.lanes ? (double)kernels.lanes / s.out_channels : 1;
 }
 
-// Two multiply-adds of a register a cycle, and weights that come from beyond a core's own caches,
-// half of it hidden behind the work.
+// Two multiply-adds of a register per cycle; and weights that come from beyond a core's own caches,
+// half of which is hidden behind the work.
 double ConvPlan::cycles(const KernelSet& kernels, const ConvShape& s, const CostTable& costs) {
     const double weights =
         (double)s.in_channels * s.out_channels * s.x.kernel * s.y.kernel * s.z.kernel;
     const double pixels = (double)s.x.out * s.y.out * s.z.out;
-    // Few taps of a usual window lie beside the input, but all may but one of a dilated one or of
-    // one in slices.
+    // In a usual window few taps are outside the input; in a dilated one, or one in slices, all but
+    // one may be.
     double inside = share_inside(s.z);
     for (const ConvAxis* axis : {&s.x, &s.y})
         if (axis->dilation > 1) inside *= share_inside(*axis);
@@ -195,12 +195,12 @@ ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
     const size_t full =
         gemm_chunk(*kernels.gemm, (size_t)s.in_channels * s.x.stride * s.y.stride * s.z.stride,
                    num_sections_ > 1 ? s.out_channels : 0);
-    // That is of full tiles; of shorter ones so many more take the same room.
+    // This is for full tiles; with shorter ones, more rows need the same space.
     chunk_ = std::max(full, (size_t)((double)full * kernels.gemm->max_rows / pixels));
 }
 
-// The blocks of channel block (or, with taps outermost, of tap) `outer`. A block's k is its place
-// in the order of conv_weight_order.
+// Adds the blocks of channel block `outer` (or, with taps outermost, of tap `outer`). A block's k
+// is its place in the order of conv_weight_order.
 void ConvPlan::add_blocks(const Table& t, int outer) {
     const ConvShape& s = shape_;
     const ptrdiff_t row = (ptrdiff_t)s.x.in * s.y.dilation * s.in_pack;
@@ -226,7 +226,7 @@ void ConvPlan::add_blocks(const Table& t, int outer) {
     }
 }
 
-// That of GemmTile, of the blocks from `begin` on.
+// GemmTile::block_step for the blocks from `begin` on.
 ptrdiff_t ConvPlan::block_step(size_t begin, size_t block_k) const {
     if (blocks_.size() - begin < 2) return 0;
     const ptrdiff_t step = blocks_[begin + 1].a - blocks_[begin].a;
@@ -248,8 +248,8 @@ int ConvPlan::table(const Range& x, const Range& y, const Range& z) {
     return (int)tables_.size() - 1;
 }
 
-// Of tiles. Planar outputs are transposed as they are stored, so many rows at once as a register
-// has lanes: tiles by hand, which have few rows, are of those alone.
+// The rows of a tile. Planar outputs are transposed as they are stored, as many rows at once as a
+// register has lanes: hand-written tiles, which have few rows, take only those.
 int ConvPlan::tile_rows() const {
     const GemmKernels& gemm = *kernels_.gemm;
     if (narrow_) return gemm.narrow->rows[shape_.out_channels - 1];
@@ -280,7 +280,8 @@ void ConvPlan::add_line(int x, int y, int z, int length, bool along_x, int table
     }
 }
 
-// A rectangle of outputs with the same taps, in lines along x unless those along y are much longer.
+// Adds a rectangle of outputs with the same taps, in lines along x unless those along y are much
+// longer.
 void ConvPlan::add_rectangle(const Range& x, const Range& y, int z, int t) {
     const int w = x.last - x.first, h = y.last - y.first;
     const int max_rows = kernels_.gemm->max_rows;
@@ -291,7 +292,7 @@ void ConvPlan::add_rectangle(const Range& x, const Range& y, int z, int t) {
     }
 }
 
-// All outputs of slice z, which has the taps of `zs`.
+// Adds all outputs of slice z, which has the taps of `zs`.
 void ConvPlan::add_slice(const std::vector<Range>& xs, const std::vector<Range>& ys,
                          const Range& zs, int z) {
     // Bands of rows, so that neighbouring lines come one after another, border columns included.
@@ -311,7 +312,7 @@ void ConvPlan::add_all() {
     const ConvShape& s = shape_;
     const std::vector<Range> xs = split_axis(s.x), ys = split_axis(s.y), zs = split_axis(s.z);
     if (is_pointwise()) {
-        // Rows follow each other: one line.
+        // The rows are contiguous: one line.
         add_line(0, 0, 0, s.x.out * s.y.out * s.z.out, true, table(xs[0], ys[0], zs[0]));
         return;
     }
@@ -326,7 +327,7 @@ bool ConvPlan::is_pointwise() const {
     return plain(shape_.x) && plain(shape_.y) && plain(shape_.z);
 }
 
-// Of fewer pixels too many would be computed twice.
+// With fewer pixels too many would be computed twice.
 bool ConvPlan::is_planar() const {
     const ConvShape& s = shape_;
     const size_t pixels = (size_t)s.x.out * s.y.out * s.z.out;
@@ -368,7 +369,7 @@ void ConvPlan::run(const float* in, const float* weights, const float* bias, flo
     gemm_run(g, threads);
 }
 
-// The blocks of all sections of a table follow each other.
+// The blocks of all sections of a table are contiguous.
 void ConvPlan::run_narrow(const float* in, const float* weights, const float* bias, float* out,
                           const float* residual, size_t residual_step,
                           const FusedActivation& activation, int threads) const {

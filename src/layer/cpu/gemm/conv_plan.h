@@ -1,8 +1,8 @@
-// Convolution as a matrix product that reads its input where it lies.
+// Convolution as a matrix product that reads its input in place.
 //
-// Rows of C are output pixels, columns output channels. A row of A is never gathered: the gemm
-// kernels take, for each tap of the window and each block of input channels, the distance to the
-// first pixel's value. Outputs whose window lies inside the input share one list of taps; those at
+// Rows of C are output pixels, columns output channels. A row of A is never gathered: for each tap
+// of the window and each block of input channels, the gemm kernels get the distance to the first
+// pixel's value. All outputs whose window is inside the input share one list of taps; outputs at
 // the borders have lists without the taps outside, which are zero padding. So no padded copy is
 // made.
 #ifndef QUOLL_LAYER_CPU_CONV_CONV_PLAN_H
@@ -21,8 +21,8 @@ struct ConvAxis {
     int before;  // padding before the first value
 };
 
-// A convolution of one group on one f32 blob. Input value (x, y, z, channel c) lies at
-// c / in_pack * in_step + ((z * h + y) * w + x) * in_pack + c % in_pack; likewise the output.
+// A convolution of one group on one f32 blob. Input value (x, y, z, channel c) is at c / in_pack *
+// in_step + ((z * h + y) * w + x) * in_pack + c % in_pack; likewise the output.
 struct ConvShape {
     ConvAxis x, y;
     int in_channels, out_channels;
@@ -41,11 +41,11 @@ std::vector<int> conv_weight_order(int in_channels, int in_pack, int kernel_w, i
 void conv_pack_weights(const GemmKernels& kernels, const float* weights, const ConvShape& shape,
                        float* packed);
 
-// What follows from the shape of a convolution alone; the blobs come with run().
+// All that follows from the shape of a convolution alone; run() gets the blobs.
 class ConvPlan {
 public:
-    // Whether the lists of taps are of sensible length: not so for windows of hundreds of taps that
-    // reach far into the padding. Such an input must be padded first.
+    // Whether the lists of taps have a sensible length: not for windows of hundreds of taps that
+    // reach far into the padding. The input must then be padded first.
     static bool is_supported(const ConvShape& shape);
     // Cycles that one core is expected to need.
     static double cycles(const KernelSet& kernels, const ConvShape& shape,
@@ -77,9 +77,9 @@ private:
                     int threads) const;
     static double share_inside(const ConvAxis& axis);
     static void taps_inside(const ConvAxis& axis, int i, int* first, int* last);
-    // Whether a pixel of the output comes from the one at its place.
+    // Whether each pixel of the output depends only on the input pixel at the same place.
     bool is_pointwise() const;
-    // Whether it is a product of planar blobs, by kernels for such.
+    // Whether it is a product of planar blobs, with kernels for these.
     bool is_planar() const;
     static int count_ranges(const ConvAxis& axis);
     int table(const Range& x, const Range& y, const Range& z);

@@ -3,11 +3,11 @@
 //
 // B (weights) is packed into panels: `columns` = vectors * lanes columns wide, for each k one row
 // of `columns` floats (or half floats: GemmKernels::values), zero beyond the matrix' edge. A
-// (activations) is read where it lies: the value of row m and index k is
+// (activations) is read in place, without a copy: the value of row m and index k is
 //     a[blocks[i].a + m * a_row + kk * a_k]     for k = the sum of the earlier blocks' k, plus kk,
-// and meets the panel's row blocks[i].k + kk. So a row-major matrix is one block
-// with a_k = 1, its transpose one with a_row = 1, and a convolution's input is one block for each
-// tap of the window and each group of channels: no im2col.
+// and meets the panel's row blocks[i].k + kk. So a row-major matrix is one block with a_k = 1, its
+// transpose one with a_row = 1, and a convolution's input is one block for each tap of the window
+// and each group of channels: no im2col.
 #ifndef QUOLL_LAYER_CPU_GEMM_GEMM_H
 #define QUOLL_LAYER_CPU_GEMM_GEMM_H
 
@@ -20,9 +20,10 @@ struct GemmBlock {
     size_t k;     // rows of the panel from GemmTile::b
 };
 
-// Fetched into the second-level cache while a tile is computed: `step` bytes for each k; or null.
-// It does no harm behind the end of what is there. It goes on from tile to tile of a call. Kernels
-// may fetch less: narrow tiles, whose loads take longer than their sums, fetch nothing.
+// What is prefetched into the second-level cache while a tile is computed: `step` bytes for each k;
+// or null. Prefetching beyond the end of the data is harmless. Over the tiles of a call it goes on
+// from one to the next. Kernels may fetch less: narrow tiles, whose loads take longer than their
+// sums, fetch nothing.
 struct GemmFetch {
     const char* from;
     size_t step;
@@ -32,7 +33,7 @@ struct GemmFetch {
 //     c[m * c_row + v * c_vector + lane] = clamp(init[m * init_row + v * init_vector + lane] + sum)
 // for each row m, vector v and lane. No pointer needs alignment; nothing beyond these values is
 // read or written. init may be c. The sum runs over at least one block of at least one k, in order,
-// fp32. `more` further tiles follow, with a, init and c so many floats further on each time.
+// fp32. `more` further tiles follow, each a_tile, init_tile and c_tile floats further on.
 struct GemmTile {
     const float* a;
     ptrdiff_t a_row, a_k;
@@ -60,14 +61,14 @@ typedef void (*GemmPackPanel)(const float* src, size_t ld, size_t k, size_t coun
                               float* panel);
 
 // out[n] = clamp(init[n] + sum over k of a[k * a_k] * panel row k) for one row of A and `count`
-// columns of consecutive full panels, of which the last need not be used to its end. Reads several
-// panels at once: a single stream does not saturate the memory.
+// columns of consecutive full panels, the last of which may be used in part. It reads several
+// panels at once, since a single stream does not saturate the memory.
 typedef void (*GemmVectorKernel)(const float* a, ptrdiff_t a_k, size_t k, const float* b,
                                  size_t count, const float* init, float* out, float low,
                                  float high);
 
-// What a tile with a residual starts from: init[m * init_row + j] = bias[j] + the residual's column
-// j, which is at r[m * r_row + j / pack * r_block + j % pack], for m < rows and j < count, a
+// The start values of a tile with a residual: init[m * init_row + j] = bias[j] + column j of the
+// residual, which is at r[m * r_row + j / pack * r_block + j % pack], for m < rows and j < count, a
 // multiple of pack.
 struct GemmInit {
     const float* r;
@@ -80,17 +81,18 @@ struct GemmInit {
 };
 typedef void (*GemmInitKernel)(const GemmInit& start);
 
-// A tile [rows][width] to columns that each lie in one piece: out[j * out_column + m] =
-// tile[m * width + j] for m < rows, j < columns. width is a multiple of the lanes.
+// Writes a tile [rows][width] as columns that are contiguous each:
+//     out[j * out_column + m] = tile[m * width + j]    for m < rows, j < columns.
+// width is a multiple of the lanes.
 typedef void (*GemmColumnsKernel)(const float* tile, size_t width, int rows, size_t columns,
                                   float* out, ptrdiff_t out_column);
 
-// A product whose A has neighbouring rows (a planar blob: pixels) and whose C has too, by the part
-// of a panel: kPlanarPixels rows by as many columns as the kernel is for,
-//     out[n * out_step + m] = clamp(bias[n] + the sum over i < k of in[i * in_step + m] * b[i *
-//     b_step + n])
-// in the order of i. All values are fp32 or, twice as many pixels at once, half floats. Of the
-// columns the first `used`, at least 1, are written; bias and B have all of them. No pointer needs
+// A product in which neighbouring rows of A are contiguous (pixels of a planar blob), and those of
+// C too. It computes part of a panel: kPlanarPixels rows by the kernel's number of columns,
+//     out[n * out_step + m] = clamp(bias[n] + the sum over i < k of
+//                                   in[i * in_step + m] * b[i * b_step + n])
+// in the order of i. All values are fp32 or, with twice as many pixels at once, half floats. The
+// first `used` columns, at least 1, are written; bias and B have all of them. No pointer needs
 // alignment; k is at least 1.
 struct GemmPlanarTile {
     const void* in;
@@ -129,8 +131,8 @@ struct GemmKernels {
 #undef QUOLL_GEMM_INIT
     GemmColumnsKernel store_columns;
     const GemmNarrowKernels* narrow;
-    // Of kPlanarColumns columns, and of twice as many; null where there are none by hand. Of half
-    // floats where each float of A and C is two.
+    // Kernels for kPlanarColumns columns, and for twice as many; null if there is no hand-written
+    // one. For half floats if each float of A and C is two.
     GemmPlanarKernel planar[kPlanarWidths];
 };
 

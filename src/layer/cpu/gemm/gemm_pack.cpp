@@ -37,7 +37,7 @@ void gemm_pack(const GemmKernels& kernels, const float* src, size_t ld, bool row
 
 void gemm_pack_ordered(const GemmKernels& kernels, const float* src, size_t ld, const int* order,
                        size_t n, size_t k, float* packed) {
-    // A part of a panel, column by column in its new order, then as any column-major matrix.
+    // Reorders part of a panel column by column, and then packs it as any column-major matrix.
     enum { kPart = 32, kMaxColumns = 128 };
     float part[kMaxColumns * kPart];
     const size_t columns = panel_columns(kernels);
@@ -57,7 +57,8 @@ void gemm_pack_ordered(const GemmKernels& kernels, const float* src, size_t ld, 
 
 Mat gemm_packed(const GemmKernels& kernels, const float* src, size_t ld, bool row_major, size_t n,
                 size_t k, Allocator* allocator) {
-    // Rows of one vector: a panel is a whole number of them, and its floats may exceed an int.
+    // The Mat has rows of one vector: a panel is a whole number of them, and its floats may exceed
+    // an int.
     const size_t rows = gemm_packed_size(kernels, n, k) / kernels.lanes;
     Mat packed(kernels.lanes, (int)rows, (size_t)4u, allocator);
     if (!packed.empty()) gemm_pack(kernels, src, ld, row_major, n, k, packed);

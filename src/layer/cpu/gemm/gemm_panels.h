@@ -15,7 +15,7 @@ inline size_t panel_count(const GemmKernels& kernels, size_t n) {
     return (n + columns - 1) / columns;
 }
 
-// Of panel p of a matrix of n columns.
+// The width of panel p of a matrix of n columns.
 inline size_t panel_width(const GemmKernels& kernels, size_t n, size_t p) {
     return gemm_panel_width(kernels, n - p * panel_columns(kernels));
 }

@@ -8,7 +8,7 @@
 namespace quoll {
 
 GemmFetch fetch_part(const void* rows, size_t k, size_t row_bytes, size_t index, size_t tiles) {
-    // With more parts of a smaller step each the last ones would come too late.
+    // With more and smaller parts, the last ones would come too late.
     const size_t parts = std::min<size_t>(kFetchTiles, tiles);
     if (tiles < 2 || index >= parts) return GemmFetch();
     const size_t step = (row_bytes + parts - 1) / parts;
@@ -31,14 +31,14 @@ void gemm_find_alike(GemmRows* rows, size_t count) {
 
 namespace {
 
-// Weights that would stay in the second-level cache have left it for those of other layers when
+// Weights that would fit in the second-level cache have been evicted by those of other layers when
 // their turn comes again. Narrow vectors read a panel no faster than it comes from the next cache.
 bool fetches_panels(const GemmKernels& kernels, size_t bytes_of_b) {
     return kernels.lanes > 4 ? bytes_of_b >= 128 * 1024 : is_fetched(bytes_of_b);
 }
 
-// What is read when all `tiles` have met this panel's section: that of the next panel, or back at
-// panel0 the section after it.
+// What is read after all `tiles` have been multiplied by this panel's section: that of the next
+// panel, or, back at panel0, the section after it.
 PanelFetch next_fetch(const GemmProblem& g, const GemmPanel& panel, size_t section, size_t panel0,
                       size_t panel1, size_t tiles) {
     const GemmKernels& kernels = *g.kernels->gemm;
@@ -58,7 +58,7 @@ PanelFetch next_fetch(const GemmProblem& g, const GemmPanel& panel, size_t secti
     return fetch;
 }
 
-// Rows [row0, row1) by panels [panel0, panel1).
+// Multiplies rows [row0, row1) by panels [panel0, panel1).
 void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, size_t panel1) {
     for (size_t s = 0; s < g.num_sections; s++) {
         for (size_t p = panel0; p < panel1; p++) {
@@ -71,7 +71,7 @@ void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, si
                     gemm_run_buffered(g, g.rows[r], panel, fetch, r - row0);
                     continue;
                 }
-                // Tiles that fetch are not among such as do not.
+                // Tiles that prefetch are not in one call with tiles that do not.
                 const size_t end = std::min(
                     row1, fetch.rows && r < row0 + kFetchTiles ? row0 + kFetchTiles : row1);
                 count = gemm_direct_tiles(g, g.rows + r, end - r, panel, s);
@@ -83,9 +83,9 @@ void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, si
 
 enum { kChunkBytes = 384 * 1024 };
 
-// How the tasks of a product are cut, and whether those of a chunk of rows follow each other or
-// those of a group of panels. A thread has a run of them, so that it reads a part of A alone, or of
-// B, of which that is cut which is the larger.
+// How a product is divided into tasks, and whether the tasks of a chunk of rows, or those of a
+// group of panels, are consecutive. A thread gets a run of tasks, so that it reads only a part of
+// A, or of B, whichever is larger.
 struct Division {
     size_t chunks, groups;
     bool rows_first;
@@ -98,7 +98,7 @@ struct Division {
         if (rows_first) chunks = std::min(g.num_rows, round_up(chunks, threads));
         groups = (wanted + chunks - 1) / chunks;
         groups = std::min(panels, rows_first ? groups : round_up(groups, threads));
-        // So few that some threads would have more than others.
+        // So few tasks that some threads would have more than others.
         if (groups * chunks < wanted && groups * chunks % threads != 0)
             chunks = std::max(chunks, std::min(g.num_rows, (wanted + groups - 1) / groups));
     }
@@ -126,7 +126,7 @@ void gemm_run(const GemmProblem& g, int threads) {
     run_tasks((int64_t)(d.chunks * d.groups), threads, [&](int64_t t, int) {
         const size_t c = d.rows_first ? t / d.groups : t % d.chunks;
         const size_t p = d.rows_first ? t % d.groups : t / d.chunks;
-        // Longer partitions lie between shorter ones, so that runs of them are equally long.
+        // Longer partitions are spread among shorter ones, so that runs of them are equally long.
         run_chunk(g, g.num_rows * c / d.chunks, g.num_rows * (c + 1) / d.chunks,
                   panels * p / d.groups, panels * (p + 1) / d.groups);
     });

@@ -11,27 +11,27 @@ namespace quoll {
 
 // ---------------------------------------------------------------- B
 
-// B in panels: panel p begins p * k * lanes * vectors values into it. The last one is no wider than
-// the columns that remain need: so many columns for the last `left`.
+// B in panels: panel p begins p * k * lanes * vectors values into it. The last panel is only as
+// wide as its columns need; this gives the width for the last `left` columns.
 size_t gemm_panel_width(const GemmKernels& kernels, size_t left);
 size_t gemm_packed_size(const GemmKernels& kernels, size_t n, size_t k);  // floats
-// Floats that so many values of B take.
+// The number of floats that this many values of B take.
 inline size_t gemm_b_size(const GemmKernels& kernels, size_t values) {
     return values * kernels.halves / 2;
 }
-// Value (k, n) at src[k * ld + n] (row-major) or src[n * ld + k].
+// Packs B; value (k, n) is at src[k * ld + n] (row-major) or src[n * ld + k].
 void gemm_pack(const GemmKernels& kernels, const float* src, size_t ld, bool row_major, size_t n,
                size_t k, float* packed);
-// Value (k, n) at src[n * ld + order[k]].
+// Packs B; value (k, n) is at src[n * ld + order[k]].
 void gemm_pack_ordered(const GemmKernels& kernels, const float* src, size_t ld, const int* order,
                        size_t n, size_t k, float* packed);
-// The inverse of gemm_pack, of floats: value (k, n) to dst[n * ld + k] with ld = k.
+// The inverse of gemm_pack for floats: value (k, n) goes to dst[n * ld + k] with ld = k.
 void gemm_unpack(const GemmKernels& kernels, const float* packed, size_t n, size_t k, float* dst);
-// The floats that GemmProblem::bias must have: n rounded up to whole panels.
+// The number of floats that GemmProblem::bias must have: n rounded up to whole panels.
 size_t gemm_bias_size(const GemmKernels& kernels, size_t n);
 
-// The same in Mats of their own, empty when memory runs out: all panels, and a bias of zeros where
-// `bias` is null.
+// The same into new Mats, empty if memory runs out: all panels; and a bias, zeros if `bias` is
+// null.
 Mat gemm_packed(const GemmKernels& kernels, const float* src, size_t ld, bool row_major, size_t n,
                 size_t k, Allocator* allocator = nullptr);
 Mat gemm_bias(const GemmKernels& kernels, const float* bias, size_t n,
@@ -39,8 +39,8 @@ Mat gemm_bias(const GemmKernels& kernels, const float* bias, size_t n,
 
 // ---------------------------------------------------------------- the product
 
-// A part of k whose panel rows stay in cache while they meet many rows of A. block_k is the same
-// for all its blocks; no blocks at all: it adds nothing.
+// A part of k whose panel rows stay in cache while many rows of A are multiplied by them. block_k
+// is the same for all its blocks; without blocks it adds nothing.
 struct GemmSection {
     const GemmBlock* blocks;
     size_t num_blocks, block_k;
@@ -48,7 +48,7 @@ struct GemmSection {
 };
 
 // `rows` rows of C (at most max_rows): row m reads A at a + m * a_row through the sections of
-// `table`, and is written at c + m * c_row.
+// `table`, and is written to c + m * c_row.
 struct GemmRows {
     ptrdiff_t a, c;  // floats from GemmProblem::a and ::c
     ptrdiff_t a_row, c_row;
@@ -78,26 +78,27 @@ struct GemmProblem {
         residual;  // added before the activation: laid out as C but for the step; null; or c
     ptrdiff_t residual_block;
     FusedActivation activation;
-    // What is multiplied after B, of its size and not in the cache; or null.
+    // The matrix that is multiplied after B, of the same size and not in the cache; or null.
     const float* next_b;
     bool whole_panels;  // C's rows have room behind column n for what panels have there: anything
     size_t chunk;       // entries of `rows` whose A and C together should stay in cache; 0: all
 };
 void gemm_run(const GemmProblem& problem, int threads);
 
-// A value for GemmProblem::chunk when a row takes a_floats of A and c_floats of C (0 if C is
-// written once only): what half of a typical second-level cache holds.
+// A value for GemmProblem::chunk if a row takes a_floats of A and c_floats of C (0 if C is written
+// only once): as many rows as half of a typical second-level cache holds.
 size_t gemm_chunk(const GemmKernels& kernels, size_t a_floats, size_t c_floats);
 
 // ---------------------------------------------------------------- fetching
 
-// The first tile of rows reads a panel of B faster than memory delivers it. Where B does not stay
-// in the second-level cache, all tiles that meet a panel fetch a part of the next one each.
+// The first tile of rows reads a panel of B faster than memory delivers it. If B does not stay in
+// the second-level cache, each tile that is multiplied by a panel therefore prefetches a part of
+// the next panel.
 inline bool is_fetched(size_t bytes_of_b) { return bytes_of_b >= 1024 * 1024; }
-// The part of tile `index` of so many in fetching k rows of a panel. A single tile fetches none:
-// the processor does that as well.
+// The part of the k rows of a panel that tile `index` prefetches, of so many tiles. A single tile
+// prefetches nothing: the processor does it as well.
 GemmFetch fetch_part(const void* rows, size_t k, size_t row_bytes, size_t index, size_t tiles);
-// The tiles that have a part are the first so many.
+// At most this many tiles, the first ones, have a part.
 enum { kFetchTiles = 16 };
 
 // ---------------------------------------------------------------- plain matrices
@@ -118,18 +119,18 @@ struct GemmMatrix {
     FusedActivation activation;
     const float* next_b;  // as of GemmProblem
     bool whole_panels;    // as of GemmProblem
-    // Not 0: A lies in blocks of `lanes` values of k, so far apart; k is a multiple of lanes, at
-    // most kGemmMaxBlocks times.
+    // Not 0: A is in blocks of `lanes` values of k, this many values apart; k is a multiple of
+    // lanes, at most kGemmMaxBlocks times.
     ptrdiff_t a_block;
-    // A, C: values behind the pointers are bf16. Tile units of one product take such
+    // Whether the values of A, and of C, are bf16. Tile units of one product take them
     // (product_plan.h), vectors do not.
     bool reduced_a, reduced_c;
 };
 enum { kGemmMaxBlocks = 512 };
 void gemm_matrix(const GemmMatrix& matrix, int threads);
 
-// The length of partition i when `length` is cut into `partitions` nearly equal ones, and where it
-// begins.
+// The length of partition i if `length` is divided into `partitions` nearly equal ones, and where
+// it begins.
 inline size_t partition_length(size_t length, size_t partitions, size_t i) {
     return length / partitions + (i < length % partitions);
 }
@@ -137,7 +138,7 @@ inline size_t partition_begin(size_t length, size_t partitions, size_t i) {
     return length / partitions * i + (i < length % partitions ? i : length % partitions);
 }
 
-// k that a section should have at most: as many panel rows as stay close to the core.
+// The largest k of a section: as many panel rows as stay close to the core.
 enum { kGemmSectionK = 512 };
 
 }  // namespace quoll

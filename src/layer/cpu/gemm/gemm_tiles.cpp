@@ -24,7 +24,7 @@ GemmPanel gemm_make_panel(const GemmProblem& g, size_t p) {
     }
     panel.c = column_offset(g, panel.n0, g.c_block);
     panel.residual = column_offset(g, panel.n0, g.residual_block);
-    // Of whole panels a second vector may have no column of the matrix.
+    // With whole panels, the second vector may have no column of the matrix.
     const size_t next = g.whole_panels ? panel.n0 + lanes : std::min(panel.n0 + lanes, g.n - 1);
     panel.c_vector = column_offset(g, next, g.c_block) - panel.c;
     panel.residual_vector = column_offset(g, next, g.residual_block) - panel.residual;
@@ -46,15 +46,14 @@ GemmFetch PanelFetch::part(const GemmProblem& g, size_t index, size_t values) co
 
 namespace {
 
-// Stands for B where a section has no blocks, and for A there: four pairs of rows of 128 half
-// floats.
+// Stands in for B in a section without blocks, and for A: four pairs of rows of 128 half floats.
 alignas(64) const float kZeros[512] = {};
 const GemmBlock kZeroBlock = {0, 0};
 // Floats of the largest tile on any ISA: 16 rows of two AVX-512 vectors (5 of 64 on SVE are fewer).
 enum { kMaxTile = kGemmMaxRows * 32 };
 static_assert(kMaxTile <= kMaxStarts, "a tile at least starts from a residual");
 
-// The sum over one section, from init to c.
+// Computes the sum over one section, from init to c.
 void run_section(const GemmProblem& g, const GemmRows& rows, const GemmPanel& panel, size_t section,
                  GemmTile* tile) {
     const GemmSection& s = g.sections[rows.table * g.num_sections + section];
@@ -84,7 +83,7 @@ void start_from_bias(const GemmProblem& g, const GemmPanel& panel, GemmTile* til
     tile->init_vector = g.kernels->gemm->lanes;
 }
 
-// A tile [rows][width] of bias and residual.
+// Fills a tile [rows][width] with bias and residual.
 void start_from_residual(const GemmProblem& g, const GemmRows& rows, const GemmPanel& panel,
                          float* init, GemmTile* tile) {
     const GemmKernels& kernels = *g.kernels->gemm;
@@ -113,12 +112,12 @@ void start_from_residual(const GemmProblem& g, const GemmRows& rows, const GemmP
     }
 }
 
-// Applies the activation where C's vectors are whole, to as long runs as there are in `tiles`
-// tiles, a step from each other.
+// Applies the activation where C's vectors are whole, to runs that are as long as possible, in
+// `tiles` tiles at equal distances.
 void finish_direct(const GemmProblem& g, const GemmRows& rows, const GemmPanel& panel, float* c,
                    size_t tiles, ptrdiff_t step) {
     const size_t lanes = g.kernels->gemm->lanes, vectors = panel.width / lanes;
-    // Vectors that follow each other in a row, or rows of one vector, are one array.
+    // Contiguous vectors of a row, or contiguous rows of one vector, are one array.
     const bool whole_rows = panel.c_vector == (ptrdiff_t)lanes;
     const bool dense = !whole_rows && rows.c_row == (ptrdiff_t)lanes;
     size_t count = whole_rows ? panel.width : dense ? rows.rows * lanes : lanes;
@@ -129,8 +128,8 @@ void finish_direct(const GemmProblem& g, const GemmRows& rows, const GemmPanel& 
                 g.activation.finish(c + (ptrdiff_t)v * panel.c_vector + m * rows.c_row, count);
 }
 
-// The columns of a tile [rows][width] that make blocks of kPack in C. A copy of known length is a
-// move or two; the general loop below takes several times as long for short ones.
+// Writes the columns of a tile [rows][width] that make blocks of kPack in C. A copy of known length
+// is a move or two; the general loop below takes several times as long for short ones.
 template <size_t kPack>
 void scatter_blocks(const GemmProblem& g, const GemmRows& rows, const GemmPanel& panel,
                     const float* tile) {
@@ -143,7 +142,7 @@ void scatter_blocks(const GemmProblem& g, const GemmRows& rows, const GemmPanel&
     }
 }
 
-// From a tile [rows][width] to where its columns lie in C.
+// Writes the columns of a tile [rows][width] to their places in C.
 void scatter(const GemmProblem& g, const GemmRows& rows, const GemmPanel& panel,
              const float* tile) {
     if (g.c_pack == 1 && rows.c_row == 1)

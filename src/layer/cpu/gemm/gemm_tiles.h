@@ -1,4 +1,4 @@
-// A panel of B by tiles of rows of A, as the drivers of products go through them.
+// Multiplies a panel of B by tiles of rows of A, for the drivers of products.
 #ifndef QUOLL_LAYER_CPU_GEMM_GEMM_TILES_H
 #define QUOLL_LAYER_CPU_GEMM_GEMM_TILES_H
 
@@ -8,7 +8,7 @@
 
 namespace quoll {
 
-// A panel of B and how its columns lie in C.
+// A panel of B, and the layout of its columns in C.
 struct GemmPanel {
     const float* b;
     size_t n0, width;  // columns [n0, n0 + width), of which `used` exist
@@ -21,34 +21,35 @@ struct GemmPanel {
 
 GemmPanel gemm_make_panel(const GemmProblem& g, size_t p);
 
-// Blocks of pairs of half floats are of so many pairs, or a multiple.
+// Blocks of pairs of half floats have this many pairs, or a multiple.
 inline size_t k_unit(const GemmKernels& kernels) { return kernels.halves == 4 ? 4 : 1; }
 
-// From C's first column to column n, of blocks so far apart. Product: GemmProblem or GemmMatrix.
+// The distance from C's first column to column n, for blocks of this step. Product: GemmProblem or
+// GemmMatrix.
 template <class Product>
 ptrdiff_t column_offset(const Product& g, size_t n, ptrdiff_t block) {
     if (n < g.c_pack) return (ptrdiff_t)n;  // row-major ones: two divisions less
     return (ptrdiff_t)(n / g.c_pack) * block + (ptrdiff_t)(n % g.c_pack);
 }
 
-// What the tiles that meet a panel's section fetch together.
+// What the tiles that are multiplied by a panel's section prefetch together.
 struct PanelFetch {
     const float* rows;  // of a panel, so many as `k`; null: nothing
     size_t k, tiles;
-    // That of tile `index`, of rows so many values further on.
+    // The part of tile `index`; `values`: that many values further on.
     GemmFetch part(const GemmProblem& g, size_t index, size_t values = 0) const;
 };
 
-// Sections are about as long as each other, which is all that fetching needs.
+// Sections have about the same length, which is all that prefetching needs.
 inline size_t section_row(const GemmProblem& g, size_t section) {
     return g.k * section / g.num_sections;
 }
 
-// Floats of tiles that start from a residual, one behind the other.
+// Floats of consecutive tiles that start from a residual.
 const size_t kMaxStarts = 4 * kGemmMaxRows * 32;
 
-// How many of `count` tiles, from the first one on, gemm_run_direct takes in one call: such as are
-// alike, and start from a residual only where their rows of C follow each other.
+// How many of `count` tiles, from the first one on, gemm_run_direct takes in one call: tiles that
+// are alike, and that start from a residual only if their rows of C are contiguous.
 inline size_t gemm_direct_tiles(const GemmProblem& g, const GemmRows* tiles, size_t count,
                                 const GemmPanel& panel, size_t section) {
     const GemmRows& rows = tiles[0];
@@ -58,11 +59,12 @@ inline size_t gemm_direct_tiles(const GemmProblem& g, const GemmRows* tiles, siz
     return dense ? std::min(count, kMaxStarts / (rows.rows * panel.width)) : 1;
 }
 
-// A panel by `count` tiles that are alike, for one section of k: where the kernel writes C itself.
+// Multiplies a panel by `count` tiles that are alike, for one section of k; the kernel writes C
+// itself.
 void gemm_run_direct(const GemmProblem& g, const GemmRows* tiles, size_t count,
                      const GemmPanel& panel, size_t section, GemmFetch fetch);
-// A panel by one tile, all sections in a buffer: for columns that the kernel cannot write itself.
-// index: of the tile in what is fetched.
+// Multiplies a panel by one tile, with all sections summed in a buffer: for columns that the kernel
+// cannot write itself. index: the number of the tile, for prefetching.
 void gemm_run_buffered(const GemmProblem& g, const GemmRows& rows, const GemmPanel& panel,
                        const PanelFetch& fetch, size_t index);
 

@@ -8,7 +8,7 @@ namespace quoll {
 
 namespace {
 
-// GemmPackPanel, value (k, n) at src[k * row + n * column].
+// A GemmPackPanel; value (k, n) is at src[k * row + n * column].
 void pack(const float* src, size_t row, size_t column, size_t k, size_t count, size_t columns,
           float* panel) {
     uint16_t* to = (uint16_t*)panel;

@@ -1,5 +1,5 @@
-// Products whose weights are half floats and which add up half floats: what a processor with such
-// arithmetic has twice as many of in a register. All else about them, A and C included, is fp32.
+// Products whose weights and sums are half floats: a register holds twice as many of them, on
+// processors with such arithmetic. Everything else, A and C included, is fp32.
 #ifndef QUOLL_LAYER_CPU_GEMM_HALF_GEMM_H
 #define QUOLL_LAYER_CPU_GEMM_HALF_GEMM_H
 

@@ -19,7 +19,7 @@ namespace quoll {
 
 static constexpr GemmNarrowKernels kNarrow = narrow_kernels();
 
-// Where kernels are few that of single values does for blocks of several vectors.
+// In builds with few kernels, the one for single values also handles blocks of several vectors.
 template <size_t pack>
 static constexpr GemmInitKernel init_kernel() {
     return kFewKernels && pack > s::kLanes ? nullptr : &gemm_init<pack>;

@@ -1,6 +1,6 @@
-// Products of few columns. Where B has fewer columns than half a register, lanes run along k
-// instead: both operands are read in blocks of `lanes` values of k, and the lanes of a sum are
-// added up at its end.
+// Products of few columns. If B has fewer columns than half a register has lanes, the lanes run
+// along k instead: both operands are read in blocks of `lanes` values of k, and the lanes of a sum
+// are added up at its end.
 #ifndef QUOLL_LAYER_CPU_GEMM_NARROW_GEMM_H
 #define QUOLL_LAYER_CPU_GEMM_NARROW_GEMM_H
 
@@ -10,8 +10,8 @@ namespace quoll {
 
 enum { kGemmMostNarrow = 4 };
 
-// Value (m, n) of C is at c + m * c_row + n * c_column: clamp(bias[n] + residual + sum), the
-// residual (or null) laid out as C but for the step from column to column. It may be C.
+// Value (m, n) of C, at c + m * c_row + n * c_column, is clamp(bias[n] + residual + sum). The
+// residual (or null) is laid out as C except for the step from column to column, and may be C.
 struct GemmNarrow {
     const float* a;
     ptrdiff_t a_row;
@@ -29,7 +29,7 @@ struct GemmNarrow {
 typedef void (*GemmNarrowKernel)(const GemmNarrow& product);
 
 struct GemmNarrowKernels {
-    // [columns - 1]: the kernel, and how many rows it likes best. Null where registers are short.
+    // [columns - 1]: the kernel, and its preferred number of rows. Null if registers are short.
     GemmNarrowKernel run[kGemmMostNarrow];
     int rows[kGemmMostNarrow];
 };

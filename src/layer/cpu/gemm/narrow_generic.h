@@ -7,7 +7,7 @@
 namespace quoll {
 namespace {
 
-// Sums, a value of B for each column and one of A share the registers.
+// The registers hold the sums, a value of B for each column, and one of A.
 template <size_t columns>
 constexpr size_t narrow_rows() {
     constexpr size_t most = (QUOLL_ISA_REGISTERS - 1 - columns) / columns;

@@ -18,12 +18,12 @@ size_t tile_pixels(const GemmKernels& gemm) {
     return gemm.halves == 4 ? planar_half_pixels(gemm) : (size_t)kPlanarPixels;
 }
 
-// That the pixels of a tile take the room of: half floats that of one for two.
+// The floats whose memory the pixels of a tile take: half floats take half as many.
 size_t tile_floats(const GemmKernels& gemm) {
     return tile_pixels(gemm) * value_bytes(gemm) / sizeof(float);
 }
 
-// A tile of pixels, by all output channels.
+// Multiplies a tile of pixels, by all output channels.
 void run_pixels(const PlanarProduct& p, const char* in, const char* weights, const char* bias,
                 char* out, const FusedActivation& activation) {
     const size_t k = p.in_channels, n = p.out_channels, value = value_bytes(*p.gemm);
@@ -54,7 +54,7 @@ void run_pixels(const PlanarProduct& p, const char* in, const char* weights, con
     }
 }
 
-// Fewer pixels than a tile has, with zeros behind them.
+// Multiplies fewer pixels than a tile has, padded with zeros.
 void run_few_pixels(const PlanarProduct& product, const char* in, const char* weights,
                     const char* bias, char* out, const FusedActivation& activation) {
     const size_t value = value_bytes(*product.gemm), bytes = product.pixels * value;
@@ -73,8 +73,8 @@ void run_few_pixels(const PlanarProduct& product, const char* in, const char* we
 
 }  // namespace
 
-// The last pixels, which are fewer than a tile has, with such before them once more: by the thread
-// that has those.
+// The last pixels are fewer than a tile has; the thread that has them computes some pixels before
+// them a second time.
 void run_planar(const PlanarProduct& p, const void* in, const void* weights, const void* bias,
                 void* out, const FusedActivation& activation, int threads) {
     const size_t value = value_bytes(*p.gemm), pixels = tile_pixels(*p.gemm);

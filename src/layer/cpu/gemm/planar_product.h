@@ -1,4 +1,4 @@
-// Products of planar blobs, neighbouring pixels of which are the rows of vectors: 1x1 convolutions.
+// Products of planar blobs, in which vectors hold neighbouring pixels: 1x1 convolutions.
 #ifndef QUOLL_LAYER_CPU_GEMM_PLANAR_PRODUCT_H
 #define QUOLL_LAYER_CPU_GEMM_PLANAR_PRODUCT_H
 
@@ -7,7 +7,7 @@
 
 namespace quoll {
 
-// Values are those of gemm->planar: fp32, or half floats. Steps are in values.
+// Values have the type of gemm->planar: fp32, or half floats. Steps are in values.
 struct PlanarProduct {
     const GemmKernels* gemm;    // whose planar kernels run
     const GemmKernels* panels;  // by which the weights were packed
@@ -17,7 +17,8 @@ struct PlanarProduct {
 
 inline bool has_planar(const GemmKernels& gemm) { return gemm.planar[0] && gemm.planar[1]; }
 
-// Half floats of a tile: kPlanarHalfPixels, or on longer vectors (wide_gemm.h) as many more.
+// The pixels of a tile of half floats: kPlanarHalfPixels, or as many more as vectors are longer
+// (wide_gemm.h).
 inline size_t planar_half_pixels(const GemmKernels& gemm) {
     return (size_t)kPlanarHalfPixels * gemm.step / gemm.lanes;
 }

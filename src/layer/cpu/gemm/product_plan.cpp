@@ -12,7 +12,7 @@ namespace quoll {
 
 namespace {
 
-// Below so many rows reading B takes as long as all the rest, and tiles are mostly empty.
+// With fewer rows, reading B takes as long as all the rest, and tiles are mostly empty.
 enum { kManyRows = 8 };
 
 TileShape shape_of(const GemmMatrix& g) {
@@ -23,7 +23,7 @@ TileShape shape_of(const GemmMatrix& g) {
     return s;
 }
 
-// On one core, for any number of threads: see choose_conv_algorithm.
+// Compares on one core, whatever the number of threads: see choose_conv_algorithm.
 bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double packings) {
     if (g.m < kManyRows || g.k == 0 || g.a_k != 1 || g.m > INT_MAX || g.n > INT_MAX) return false;
     if (split.terms > 1 && (g.reduced_a || g.reduced_c)) return false;
@@ -95,7 +95,7 @@ void ProductPlan::run(const GemmMatrix& g, float* workspace) const {
         run_unpacked(g);
 }
 
-// A of kernels of two products as floats, rows of k values.
+// A, for kernels of two products, as floats in rows of k values.
 static Mat joined_terms(const GemmMatrix& g) {
     Mat m;
     if (product_memory(g.m * g.k, 1, nullptr, &m) != kOk) return Mat();
@@ -110,7 +110,7 @@ static Mat joined_terms(const GemmMatrix& g) {
     return m;
 }
 
-// Infinite and NaN values, which tile units do not take, on vectors.
+// Multiplies infinite and NaN values, which tile units do not take, on vectors.
 void ProductPlan::run_unpacked(const GemmMatrix& g) const {
     Mat plain, packed, joined;
     if (product_memory(g.n * g.k, 1, nullptr, &plain) == kOk) {

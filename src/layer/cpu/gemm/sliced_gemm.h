@@ -27,14 +27,14 @@ enum {
     kSlicedTerms = 3,    // bytes of a value
     kSlicedColumns = 16  // of a panel
 };
-// More of k than this might overflow a sum.
+// With a larger k a sum might overflow.
 enum { kSlicedMaxK = 43000 };
 // The largest number, which leaves room for the rounding of a scale: its slices are at most 127.
 constexpr float kSlicedOne = 0x7f7f00;
 // Largest values below this have its scale, so that the inverse is finite.
 constexpr float kSlicedMinPeak = 0x1p-100f;
 
-// The scale of values up to `peak`, which is not negative; NaN where that is not finite.
+// The scale for values up to `peak`, which is not negative; NaN if that is not finite.
 inline float slice_scale(float peak) {
     return (peak > kSlicedMinPeak ? peak : kSlicedMinPeak) / kSlicedOne + (peak - peak);
 }
@@ -98,7 +98,7 @@ struct SlicedPeaks {
 };
 typedef void (*SlicedPeakKernel)(const SlicedPeaks& peaks);
 
-// The crest factor of values: of those that are at most `most` in magnitude, and finite.
+// The crest factor of values, counting only finite ones of at most `most` in magnitude.
 struct CrestFactor {
     float peak = 0;      // the largest magnitude
     double squares = 0;  // their sum
@@ -107,7 +107,7 @@ struct CrestFactor {
     // The largest magnitude over the root mean square.
     double ratio() const;
     void add(const CrestFactor& other);
-    // This becomes the wider of both, and finite where both are.
+    // Becomes the larger of the two; finite if both are.
     void widen(const CrestFactor& other);
 };
 
@@ -124,8 +124,8 @@ struct SlicedPanel {
     float* scales;  // 16, times the least weight of the products, 65536
 };
 
-// One row of A by panels that follow each other, on vectors: a row leaves tiles empty, and reading
-// B takes longer than all else.
+// Multiplies one row of A by consecutive panels, on vectors: a row leaves tiles mostly empty, and
+// reading B takes longer than all else.
 enum { kSlicedRowPanels = 4 };
 struct SlicedRow {
     const int8_t* a;  // its slices, 192 bytes a step

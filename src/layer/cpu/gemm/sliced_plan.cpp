@@ -12,25 +12,26 @@ namespace quoll {
 
 namespace {
 
-// The largest of values over their root mean square, of an output's weights, and of these times
-// that of inputs that share a scale. The products left out are then, in the root mean square, 4e-6
-// of those added up (sliced_gemm.h).
+// The largest crest factor of an output's weights, and the largest product of these with that of
+// inputs that share a scale. The products left out are then, in the root mean square, 4e-6 of those
+// added up (sliced_gemm.h).
 enum { kMostWeightSpread = 16, kMostSpread = 128 };
 
 bool is_pointwise(const TileShape& s) { return s.x.kernel * s.y.kernel == 1; }
 
-// As sliced_gemm.h counts them.
+// The index of an elempack in the tables of sliced_gemm.h.
 int pack_index(int pack) { return pack == 16 ? 2 : pack == 8 ? 1 : 0; }
 
-// Rows of the kernel whose pixels fit into a step; 0 where a step is one pixel's channels.
+// How many rows of the kernel have pixels that fit into a step together; 0 if a step is one pixel's
+// channels.
 int window_rows(const TileShape& s) {
     if (s.in_pack != 1 || !has_step_windows(s, kSlicedWindowPixel, kSlicedK)) return 0;
     const int rows = kSlicedK / (s.x.kernel * kSlicedWindowPixel);
     return s.y.dilation == 1 ? std::min(rows, s.y.kernel) : 1;
 }
 
-// What a TilePlan has as input: windows so many rows high. The first is the one whose last row is
-// the input's first.
+// The input as the TilePlan sees it: windows of that many rows. The first window is the one whose
+// last row is the input's first.
 TileShape laid_out(const TileShape& s) {
     const int rows = window_rows(s);
     if (!rows) return s;
@@ -66,7 +67,7 @@ TilePlan::Unit unit_of(const TileShape& shape, const CostTable& costs) {
     if (window_rows(shape)) unit.value_cycles = costs.sliced_value_window;
     unit.finish_cycles = costs.sliced_finish;
     unit.row_cycles = tile_group(shape) == 16 ? 0 : costs.sliced_row;
-    // So many that they are in the first-level cache when they are read again.
+    // As many pixels as are still in the first-level cache when they are read again.
     unit.scaled_pixels = !is_pointwise(shape) ? 0 : shape.in_channels <= 256 ? 24 : 8;
     return unit;
 }
@@ -114,8 +115,8 @@ void add_window_order(const TileShape& s, int first_row, std::vector<int>* order
     }
 }
 
-// Values of the weights of an output channel in the order of the steps: blocks of channels, and the
-// taps inside one, whose inputs then come from the first-level cache.
+// The weights of an output channel in the order of the steps: blocks of channels, and the taps
+// inside one block, whose inputs then come from the first-level cache.
 std::vector<int> weight_order(const TileShape& s) {
     const int taps = s.x.kernel * s.y.kernel, rows = window_rows(s);
     std::vector<int> order;
@@ -139,7 +140,7 @@ size_t SlicedPlan::packed_size(const TileShape& s) {
     return columns_of(s) * (1 + panel_bytes(s) / kSlicedColumns / sizeof(float)) + 16;
 }
 
-// The panels, the columns' scales, and the weights' crest.
+// Packs the panels and the columns' scales, and finds the weights' crest factor.
 bool SlicedPlan::pack(const SlicedGemmKernels& kernels, const float* weights, const TileShape& s,
                       float* packed, int threads) {
     const std::vector<int> order = weight_order(s);
@@ -194,7 +195,7 @@ void SlicedPlan::unpack(const float* packed, const TileShape& s, float* weights)
 
 // ---------------------------------------------------------------- one run
 
-// The values whose magnitude is above `least` and at most `most`, or all.
+// Selects the values whose magnitude is above `least` and at most `most`; or all values.
 struct SlicedPart {
     bool all;
     float least, most;
@@ -279,8 +280,8 @@ void SlicedPlan::Work::pack_a(ptrdiff_t at, int channel, size_t pixels, const fl
     own.kernels_.input[!part.all][pack_index(shape.in_pack)](input);
 }
 
-// The sums of one pair of tiles after another, each finished while the next are made. Where C takes
-// no rows of 16 columns they go to a buffer first.
+// Computes the sums of one pair of tiles after another, each stored while the next are computed. If
+// C takes no rows of 16 columns, they go to a buffer first.
 struct SlicedPlan::Work::Chain {
     alignas(64) int32_t sums[kUnitTiles * kSlicedTerms * kUnitRows * kSlicedColumns];
     alignas(64) float results[kUnitTiles * kUnitRows * kSlicedColumns];
@@ -302,7 +303,7 @@ struct SlicedPlan::Work::Chain {
         for (int i = 0; i < tiles; i++, scales += t.a_tile / t.a_row)
             std::copy_n(scales, t.tile_rows, row_scales + i * t.tile_rows);
     }
-    // What the next sums will be.
+    // Sets what the next sums belong to.
     void set_rest(const TilePlan::Pair& pair, const SplitStore& next, size_t n0) {
         store = next;
         store.rows = pair.places;
@@ -319,7 +320,7 @@ struct SlicedPlan::Work::Chain {
         epilogue.tile_rows = pair.operands.tile_rows;
         if (work.own.has_pixel_scales()) take_scales(pair.operands, pair.tiles);
     }
-    // After a kernel has finished the epilogue's sums.
+    // To be called after a kernel has stored the epilogue's sums.
     void finish_rest() {
         if (epilogue.tiles && epilogue.store.c == results)
             finish_tile_sums(*work.own.kernels_.to_c, store, work.activation, results,
@@ -336,7 +337,8 @@ struct SlicedPlan::Work::Chain {
     }
 };
 
-// A pair of tiles meets both halves of a panel while its rows are in the first-level cache.
+// A pair of tiles is multiplied by both halves of a panel while its rows are in the first-level
+// cache.
 void SlicedPlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
     Chain chain(*this, a);
     for (size_t panel = first; panel < last; panel++) {
@@ -405,7 +407,7 @@ bool SlicedPlan::run_row(const Work& work, float* workspace) const {
     return true;
 }
 
-// By as many tasks as the shape gives, each of its own values in order: sums must not depend on the
+// In as many tasks as the shape gives, each adding its values in order: sums must not depend on the
 // number of threads.
 CrestFactor SlicedPlan::crest(const float* in, float most) const {
     enum { kMostTasks = 64, kValues = 16384 };
@@ -440,7 +442,7 @@ bool SlicedPlan::run(const float* in, const float* weights, const float* bias, f
     work.activation = activation;
     if (is_row()) return run_row(work, workspace);
     if (has_pixel_scales()) {
-        // What is written over cannot be had again.
+        // Values that have been overwritten cannot be recomputed.
         if (residual == out && !crest(in, INFINITY).finite) return false;
         plan_.run(work, workspace);
         return residual == out || !has_nan(shape_, out);
@@ -450,7 +452,7 @@ bool SlicedPlan::run(const float* in, const float* weights, const float* bias, f
     const double ratio = all.ratio();
     work.part.scale = slice_scale(all.peak);
     if (ratio * work.column_scales[columns_of(shape_)] > kMostSpread) {
-        // Both parts are spread by the root of it, more or less.
+        // Both parts have about the square root of the crest factor.
         const float between = (float)(all.peak / sqrt(ratio));
         work.part = {false, 0.f, between, slice_scale(crest(in, between).peak)};
         work.activation = FusedActivation();

@@ -1,10 +1,10 @@
 // Convolutions, and products of matrices as 1x1 convolutions, on the kernels of sliced_gemm.h: a
-// TilePlan whose buffers hold the slices of the input.
+// TilePlan whose buffers hold the slices of the input. With a 1x1 kernel each pixel has a scale of
+// its own; larger kernels add up several pixels, so the input has one scale. With few channels,
+// each row of the kernel is one step.
 //
-// A pixel has a scale of its own where the kernel is 1x1; larger kernels add up several pixels, and
-// the input has one scale. Of few channels, rows of the kernel are one step together. Where the
-// input's largest values are so far above the rest that this would lose accuracy, these are
-// multiplied apart from the rest, in a second run.
+// If the input's largest values are so far above the rest that this would lose accuracy, they are
+// multiplied separately, in a second run.
 #ifndef QUOLL_LAYER_CPU_CONV_SLICED_PLAN_H
 #define QUOLL_LAYER_CPU_CONV_SLICED_PLAN_H
 
@@ -13,7 +13,7 @@
 
 namespace quoll {
 
-// The kernels for what `opt` asks for and this machine has; or null.
+// The kernels for these options on this machine; or null.
 const SlicedGemmKernels* built_sliced_kernels(const Option& opt);
 inline const SlicedGemmKernels* sliced_kernels_for(const Option& opt) {
     return kHasTileUnits ? built_sliced_kernels(opt) : nullptr;
@@ -24,18 +24,20 @@ class SlicedPlan {
 public:
     // As SplitPlan::takes, but for planar blobs of many channels and sums that may overflow.
     static bool is_supported(const TileShape& shape);
-    // Cycles from begin to end that one core is expected to need.
+    // The cycles that one core is expected to need from begin to end.
     static double cycles(const TileShape& shape, const CostTable& costs = host_costs());
 
     // Floats of packed weights, which are made from [out_channels][in_channels][kernel_h][kernel_w]
-    // and aligned to 64 bytes. Of the shape only the channels and the kernel count. pack() gives
-    // what supports_weights() does.
+    // and aligned to 64 bytes. Of the shape, only the channels and the kernel matter. pack()
+    // returns what supports_weights() does.
     static size_t packed_size(const TileShape& shape);
     static bool pack(const SlicedGemmKernels& kernels, const float* weights, const TileShape& shape,
                      float* packed, int threads = 1);
-    // The inverse of pack(): what the slices are. A weight other than zero is one with its sign.
+    // The inverse of pack(): the values of the slices. A weight other than zero keeps its sign, and
+    // does not become zero.
     static void unpack(const float* packed, const TileShape& shape, float* weights);
-    // Whether these weights keep the accuracy of f32: no output's have too large a crest factor.
+    // Whether these weights keep the accuracy of f32: no output has weights with too large a crest
+    // factor.
     static bool supports_weights(const SlicedGemmKernels& kernels, const float* weights,
                                  const TileShape& shape);
 

@@ -14,7 +14,7 @@ namespace quoll {
 
 namespace {
 
-// Nanoseconds a unit of work, the median of windows of some 30 us.
+// Nanoseconds per unit of work, the median of windows of some 30 us.
 double time_of(void (*spin)(int), int count) {
     enum { kWindows = 15 };
     double times[kWindows];
@@ -28,7 +28,8 @@ double time_of(void (*spin)(int), int count) {
     return times[kWindows / 2];
 }
 
-// As slow as units were for seconds on end; what seems slower passes sooner, or was a disturbance.
+// The slowest that units were for seconds on end; anything slower passes sooner, or was a
+// disturbance.
 const double kMostSlowness = 2.5;
 
 // A tile multiplication takes 16 cycles, a vector multiply-add half a cycle (two ports).
@@ -54,7 +55,7 @@ double split_slowness() {
 
 namespace {
 
-// To nearest, ties to even; a NaN stays one.
+// Rounds to nearest, ties to even; NaN stays NaN.
 uint16_t to_bf16(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof(bits));
@@ -81,13 +82,14 @@ size_t split_packed_size(int terms, size_t n, size_t steps) {
 
 namespace {
 
-// Value k of column j of a vector of 16 columns of a step, bf16.
+// The place of value k of column j, in a vector of 16 columns of a step, bf16.
 size_t place_in_step(const SplitGemmKernels& kernels, size_t k, size_t j) {
     const size_t together = kernels.quads ? 4 : 2;
     return k / together * together * 16 + j * together + k % together;
 }
 
-// Value k of column j of a panel with so many vectors of 16 columns, f32: words from its begin.
+// The place of value k of column j in a panel with this many vectors of 16 columns, f32: words from
+// its begin.
 size_t float_place(size_t vectors, size_t k, size_t j) {
     return ((k / kSplitK * vectors + j / 16) * kSplitK + k % kSplitK) * 16 + j % 16;
 }

@@ -10,15 +10,14 @@ namespace quoll {
 
 namespace {
 
-// Of these processors alone the cast family may have row_times_bf16_pairs.
+// Only for these processors the cast family may have row_times_bf16_pairs.
 #if defined(__x86_64__) || defined(__i386__)
 constexpr bool kMayHavePairs = true;
 #else
 constexpr bool kMayHavePairs = false;
 #endif
 
-// Rows of panels that lie (row, row + 1)[width] lie [width](row, row + 1) then, or the other way
-// round.
+// Rearranges rows of panels from (row, row + 1)[width] to [width](row, row + 1), or back.
 template <class T>
 void turn_pairs(const GemmKernels& gemm, T* panels, size_t n, size_t k, bool back) {
     const size_t columns = (size_t)gemm.lanes * gemm.vectors;

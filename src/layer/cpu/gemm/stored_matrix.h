@@ -1,4 +1,4 @@
-// Products with a matrix that stays, in nets of bf16 storage.
+// Products with a constant matrix, in nets with bf16 storage.
 #ifndef QUOLL_LAYER_CPU_GEMM_STORED_MATRIX_H
 #define QUOLL_LAYER_CPU_GEMM_STORED_MATRIX_H
 
@@ -9,8 +9,8 @@
 
 namespace quoll {
 
-// The weights are kept as bf16, in the panels that single rows are multiplied by; a product of more
-// rows makes a ConstantMatrix of them, once.
+// The weights are kept as bf16, in the panels by which single rows are multiplied. The first
+// product of more rows makes a ConstantMatrix of them.
 class StoredMatrix {
 public:
     // weight: [n][k]; bias: n floats, or null. Logs for `layer` and returns a negative code.
@@ -21,7 +21,7 @@ public:
     // out[i] = activation(bias[i] + sum over j of weight[i][j] x[j]), of f32 values of x.
     void multiply_row(const float* x, float* out, const FusedActivation& activation,
                       const Option& opt) const;
-    // For more rows. From any thread.
+    // The matrix for more rows. May be called by any thread.
     int rows_matrix(const Layer& layer, const Option& opt,
                     std::shared_ptr<const ConstantMatrix>* matrix) const;
 

@@ -1,8 +1,8 @@
-// What kernels of tile units multiply: the part of their contracts that does not depend on the type
-// of the values.
+// Operands of the kernels for tile units: the part of their contracts that does not depend on the
+// type of the values.
 //
 // A unit multiplies rows of 64 bytes of A by as many bytes of each of 16 columns of B. B is packed
-// into panels, A is read through a list of places, one for each such step of k, so that the taps of
+// into panels. A is read through a list of places, one for each such step of k, so that the taps of
 // a convolution's window are places in one copy of its input.
 #ifndef QUOLL_LAYER_CPU_GEMM_TILE_OPERANDS_H
 #define QUOLL_LAYER_CPU_GEMM_TILE_OPERANDS_H
@@ -43,18 +43,18 @@ struct TileOperands {
     ptrdiff_t a_word;  // 0 where a row's bytes lie together; else a_row is 4 or 8
 };
 
-// Windows along a row of `width` pixels, of which window 0 begins `before` the first.
+// Windows along a row of `width` pixels; window 0 begins `before` pixels ahead of the first one.
 struct WindowRow {
     int kernel, stride, before, width;
 };
-// Some neighbouring ones: they cover so many pixels from `first` on, those from `left` to `right`
-// of which exist.
+// A run of neighbouring windows: they cover this many pixels from `first` on, of which those from
+// `left` to `right` exist.
 struct WindowRun {
     size_t windows;
     ptrdiff_t first, pixels, left, right;
 };
-// f(done, run) for windows x to x + count, `done` of which were in runs before; a run covers at
-// most `room` pixels, which must be those of a window at least.
+// Calls f(done, run) for windows x to x + count, in runs; `done` windows were in earlier runs. A
+// run covers at most `room` pixels, which must be at least those of one window.
 template <class F>
 void for_windows(const WindowRow& row, ptrdiff_t x, size_t count, size_t room, F f) {
     const size_t most = (room - row.kernel) / row.stride + 1;

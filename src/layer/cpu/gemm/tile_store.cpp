@@ -13,7 +13,7 @@ int tile_group(const TileShape& s) {
 
 namespace {
 
-// Small products have a division a panel for each call otherwise.
+// Avoids a division, which small products would otherwise have for each panel of each call.
 ptrdiff_t column_offset(const TileShape& s, size_t n, ptrdiff_t block) {
     if (n < s.out_pack) return (ptrdiff_t)n;
     if (s.out_pack == 16) return (ptrdiff_t)(n / 16) * block + (ptrdiff_t)(n % 16);

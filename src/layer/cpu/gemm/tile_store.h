@@ -7,11 +7,11 @@
 
 namespace quoll {
 
-// Columns of C that lie together; 0: as many now, as many then, which no SplitStore describes.
+// How many columns of C are contiguous; 0: their number varies, which no SplitStore describes.
 int tile_group(const TileShape& shape);
 
-// The output and what is added to it, which may be null or the output itself, of the same type and
-// elempack: channel blocks are residual_block values apart.
+// The output, and the residual, which may be null or the output itself. Both have the same type and
+// elempack; the residual's channel blocks are residual_block values apart.
 struct TileTarget {
     void* out;
     const void* residual;
@@ -28,7 +28,7 @@ SplitStore tile_store(const TileShape& shape, size_t n0, int width, const float*
 bool has_nan(const TileShape& shape, const float* out);
 // Whether the store is the whole way of so many columns in groups of 16.
 bool is_whole(const SplitStore& store, int columns, const FusedActivation& activation);
-// The way of sums to C, with the activation's pass.
+// Stores the sums of a tile to C, with the activation's pass.
 void finish_tile_sums(const SplitStoreKernels& kernels, const SplitStore& store,
                       const FusedActivation& activation, float* sums, int rows);
 

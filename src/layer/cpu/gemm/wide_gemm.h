@@ -1,4 +1,4 @@
-// Products on vectors that are longer than those of the level, which all other kernels have: SVE
+// Products on vectors longer than those of the vector level, on which all other kernels run: SVE
 // beside NEON.
 #ifndef QUOLL_LAYER_CPU_GEMM_WIDE_GEMM_H
 #define QUOLL_LAYER_CPU_GEMM_WIDE_GEMM_H
@@ -15,8 +15,8 @@ GemmKernels wide_gemm(const GemmKernels& gemm, int lanes);
 // floats; without tiles: what packs weights for these.
 GemmKernels wide_half_gemm(const GemmKernels& half, const GemmKernels& wide);
 
-// `gemm` for packing panels as wide as those of the level, which kernels of other families read
-// (cast.h).
+// `gemm` for packing panels as wide as those of the vector level, which kernels of other families
+// read (cast.h).
 GemmKernels level_gemm(const GemmKernels& gemm);
 
 }  // namespace quoll

@@ -34,10 +34,10 @@ public:
 private:
     class Work;
     class RowsWork;
-    // On blobs in whole channel blocks.
+    // Runs on blobs whose channels are whole blocks.
     int run(const ConvolutionFields& s, const ConvGeometry& g, const Mat& in, Mat& channels,
             const Option& opt) const;
-    // Channels that do not divide into blocks: completed in copies of the blobs.
+    // Runs channels that do not divide into blocks: they are padded in copies of the blobs.
     int forward_completed(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
                           Mat& top, const Option& opt) const;
     template <class W>

@@ -1,4 +1,4 @@
-// Rows times a constant int8 matrix, the int8 form of an inner product.
+// The product of rows and a constant int8 matrix: the int8 form of an inner product.
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_MATRIX_H
 #define QUOLL_LAYER_CPU_INT8_INT8_MATRIX_H
 
@@ -21,22 +21,22 @@ public:
                const Mat& weight_scales, const Mat& bias, const Activation& activation,
                int zero = 0);
     bool created() const { return created_; }
-    // forward() makes s8 as affine8.h has it, of values times `factor`; before plan().
+    // Makes forward() give s8 (affine8.h) of the values times `factor`; to be called before plan().
     void give_int8(float factor, int zero) { top_factor_ = factor, top_zero_ = zero; }
-    // On tile units, for so many rows of f32 or s8; null where these are missing or slower than
-    // vectors.
+    // A plan on tile units for this many rows of f32 or s8; null if there are none, or if they are
+    // slower than vectors.
     std::shared_ptr<const Int8TilePlan> plan(int rows, DType dtype, const Option& opt) const;
     // rows: f32 or s8 [inputs, h], elempack 1. top: f32 (s8 after give_int8), as many rows of
     // `outputs`.
     int forward(const Int8TilePlan* tiles, const Mat& rows, Mat& top, const Option& opt) const;
-    // The same, and what is in top is added before the activation.
+    // The same, adding what is in top before the activation.
     int forward_added(const Int8TilePlan* tiles, const Mat& rows, Mat& top,
                       const Option& opt) const;
     // The same as forward() for f32 rows that are rounded with the scale and zero point of their
     // range; the input_scale and zero of create() were 1 and 0. tiles: for s8.
     int forward_ranged(const Int8TilePlan* tiles, const Mat& rows, Mat& top,
                        const Option& opt) const;
-    // The name of what multiplies by such a plan.
+    // The name of the kernels that such a plan uses.
     const char* kernels(const Int8TilePlan* tiles) const {
         return tiles ? units_->name : weights_.kernels().name;
     }
@@ -62,8 +62,8 @@ private:
     int step_ = 0;  // k of a step of the units
 };
 
-// f32 values that are rounded to 16 bits as two s8 blobs (int16_input.h), with their elempack, from
-// the workspace. Returns kOk or kOutOfMemory.
+// Rounds f32 values to 16 bits, as two s8 blobs (int16_input.h) with their elempack, from the
+// workspace. Returns kOk or kOutOfMemory.
 int int16_parts(const Mat& values, float scale, Mat* high, Mat* low, const Option& opt);
 
 }  // namespace quoll

@@ -1,5 +1,5 @@
-// The driver of the int8 kernels: packed weights with what becomes of their sums, cache blocking,
-// threads.
+// The driver of the int8 kernels: packed weights with the scaling and bias of their sums, cache
+// blocking, threads.
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_PRODUCT_H
 #define QUOLL_LAYER_CPU_INT8_INT8_PRODUCT_H
 
@@ -8,11 +8,11 @@
 
 namespace quoll {
 
-// Those for products by these s8 weights on this machine.
+// The kernels for products by these s8 weights on this machine.
 const Int8Kernels& int8_product_kernels(const Mat& weights);
 
-// Whether the sum over an equal share of the s8 weights for each of `outputs` stays within an int32
-// whatever the s8 inputs are, less their zero point if `affine`.
+// Whether each output's sum over its equal share of the s8 weights fits an int32 whatever the s8
+// inputs are (less their zero point if `affine`).
 bool int8_sums_fit(const Mat& weights, int outputs, bool affine = false);
 
 // The s8 weights of one product, n columns, and for each column the factor and the bias that turn
@@ -26,7 +26,7 @@ public:
     int create(const Int8Kernels& kernels, const signed char* weights, size_t ld,
                const std::vector<int>& order, int n, const float* scales, const float* bias,
                int zero = 0);
-    // Of weights made for zero point 0: what they need to be multiplied by inputs of that zero
+    // For weights made for zero point 0: what is needed to multiply them by inputs with that zero
     // point whose step is `scale` times as large. columns() values each.
     void rescale(int zero, float scale, int32_t* init, float* scales) const;
     size_t columns() const { return (size_t)sums_.w; }
@@ -35,7 +35,8 @@ public:
     const Int8Kernels& kernels() const { return *kernels_; }
     size_t n() const { return n_; }
     size_t k_groups() const { return k_groups_; }
-    // For who has the weights in another form: only what becomes of sums stays.
+    // Frees the packed weights, for callers that have them in another form: only the scaling of
+    // sums stays.
     void release_packed() { packed_.release(); }
     const int32_t* packed() const { return (const int32_t*)packed_.data; }
 
@@ -69,21 +70,22 @@ struct Int8Result {
 
 struct Int8Problem;
 
-// A panel of the weights, and what becomes of its sums.
+// A panel of the weights, and how its sums are scaled and stored.
 class Int8Panel {
 public:
-    // From column n0 on, or several of neighbouring columns, `most` at most, of which only what
-    // becomes of their sums is known.
+    // The panel from column n0 on; or several neighbouring ones, with at most `most` columns, of
+    // which only the scaling of sums is known.
     Int8Panel(const Int8Result& result, size_t n0, size_t most);
     const int32_t* b() const { return b_; }
     const int32_t* init() const { return init_; }
     size_t width() const { return store_.width; }
-    // The tile for so many rows.
+    // The tile kernel for this many rows.
     Int8TileKernel tile(int rows) const { return tiles_[rows - 1]; }
     // A tile's results leave its registers as int8, where such rows lie one after another: into the
     // tile. Null where they do not.
     const Int8TileBytes* bytes(const GemmRows& rows);
-    // sums: [rows][width], which are lost. Of `rows` only the place in C counts.
+    // Scales and stores sums [rows][width], which are overwritten. Of `rows` only the place in C
+    // matters.
     void finish(const GemmRows& rows, int32_t* sums);
     // A single row of f32 that lies together: panels first to last - 1, without what others need.
     static bool is_plain_row(const Int8Problem& g);

@@ -1,4 +1,4 @@
-// Rows whose scales are found in each run times a constant s8 matrix.
+// The product of rows, whose scales are found in each run, and a constant s8 matrix.
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_SUMS_H
 #define QUOLL_LAYER_CPU_INT8_INT8_SUMS_H
 

@@ -24,8 +24,8 @@ public:
     int create(const Int8Kernels& kernels, const ConvolutionFields& s, int in_channels,
                int channels);
     bool created() const { return channels_ > 0; }
-    // Whether windows of so many outputs are fewer multiplications by tiles: maps of few outputs
-    // leave most of a tile unused.
+    // Whether tiles take fewer multiplications than windows for this many outputs: small maps leave
+    // most of a tile unused.
     static bool pays(int width, int height) {
         return 4. * kPoints * tiles(width) * tiles(height) <= 3. * 9 * width * height;
     }
@@ -39,10 +39,10 @@ public:
         const double transforms = 64. * all * (24. / outputs + 14. / channels);
         return products + transforms <= 9. * width * height;
     }
-    // Tiles along an axis, and input positions under them.
+    // The tiles along an axis, and the input positions under them.
     static int tiles(int outputs) { return (outputs + 3) / 4; }
     static int positions(int outputs) { return 4 * tiles(outputs) + 2; }
-    // Of the room that run() needs for so many outputs.
+    // The bytes of scratch memory that run() needs for this many outputs.
     double bytes(int width, int height, int threads) const;
     // in: [channels / block][positions(height)][positions(width)][block] of 16 bits. result: as
     // int8_run takes it, C of width by height outputs. room: bytes() of it.
@@ -51,7 +51,7 @@ public:
 
 private:
     enum { kMostColumns = 32 };  // of a panel
-    // Of a point, in the tiles that are multiplied at a time.
+    // The sums of a point, in the tiles that are multiplied at a time.
     enum { kMostSums = 14 * kMostColumns };
 
     void store(const Int8Result& result, Int8Panel* panel, int32_t* outputs, int first, int last,
@@ -64,7 +64,7 @@ private:
         size_t end(size_t i) const { return begin(i) + partition_length(all, parts, i); }
     };
     Parts divide(int width, int height, int threads) const;
-    // Of so many tiles, in whole cache lines.
+    // The bytes of the points of this many tiles, in whole cache lines.
     size_t points_bytes(size_t tiles) const {
         return (2 * kPoints * tiles * channels_ + 63) / 64 * 64;
     }

@@ -9,7 +9,7 @@
 
 namespace quoll {
 
-// f(values, count) with the values of a blob without gaps, as floats for as long as that takes.
+// Calls f(values, count) with the values of a blob without gaps, converted to floats meanwhile.
 template <class F>
 int with_floats(Mat& blob, const Option& opt, F f) {
     const size_t count = (size_t)blob.w * blob.h * blob.elempack;
@@ -24,9 +24,9 @@ int with_floats(Mat& blob, const Option& opt, F f) {
 }
 
 // x = (x - mean) / sqrt(variance + eps) * gamma + beta in place, with mean and variance over each
-// of `groups` groups of equally many channels (the outermost axis); gamma and beta have a value a
-// channel, or are null: ones and zeros. A negative code when memory runs out.
-// `blob` has floats or 16-bit values, as for with_floats.
+// of `groups` groups of equally many channels (the outermost axis); gamma and beta have a value per
+// channel, or are null: ones and zeros. A negative code if memory runs out. `blob` has floats or
+// 16-bit values, as with_floats takes them.
 int normalize_channels(const KernelSet& kernels, Mat& blob, int groups, float eps,
                        const float* gamma, const float* beta, const Option& opt);
 

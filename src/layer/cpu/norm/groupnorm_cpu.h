@@ -6,7 +6,7 @@
 
 namespace quoll {
 
-// Any elempack, which is kept.
+// Takes any elempack, and keeps it.
 class GroupNormCpu : public GroupNorm {
 public:
     GroupNormCpu();

@@ -6,7 +6,7 @@
 
 namespace quoll {
 
-// Any elempack; the result has elempack 1.
+// Takes any elempack; the result has elempack 1.
 class LayerNormCpu : public LayerNorm {
 public:
     LayerNormCpu();

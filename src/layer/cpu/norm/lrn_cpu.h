@@ -6,7 +6,7 @@
 
 namespace quoll {
 
-// Across the channels of a 3-D blob runs on a kernel; the output has the elempack of the input.
+// LRN across the channels of a 3-D blob runs on a kernel; the output has the elempack of the input.
 // Everything else runs on the reference.
 class LRNCpu : public LRN {
 public:

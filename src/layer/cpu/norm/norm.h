@@ -13,9 +13,10 @@ namespace quoll {
 typedef void (*NormReduce)(const float* data, size_t n, size_t period, const float* about,
                            float* out);
 
-// Softmax of n > 0 values, scaled and with mask[i] added to them before (null: nothing), in place.
-// total: null, or what gets the sum of the values, which are then left undivided and rounded to
-// bf16, for products that would round them: so roundings of like values do not add up.
+// Softmax of n > 0 values, in place; they are scaled and mask[i] is added before (null: nothing).
+// total: null, or receives the sum of the exponentials, which are then left undivided and rounded
+// to bf16, for products that would round them: so the rounding errors of similar values do not add
+// up.
 typedef void (*SoftmaxRow)(float* data, size_t n, float scale, const float* mask, float* total);
 // The logarithm of the softmax.
 typedef void (*LogSoftmaxRow)(float* data, size_t n);
@@ -29,8 +30,8 @@ typedef void (*NormalizeRow)(float* data, size_t n, float eps, const float* gamm
                              const float* beta);
 
 // data[i] = (data[i] - mean[i % period]) * factor[i % period] + term[i % period] for i < n, a
-// multiple of period; a null term stands for zeros. The mean is subtracted first: as part of a sum
-// its rounding would be multiplied with the factor.
+// multiple of period; a null term stands for zeros. The mean is subtracted first: if it were part
+// of the term, its rounding error would be multiplied by the factor.
 typedef void (*ScaleCentred)(float* data, size_t n, size_t period, const float* mean,
                              const float* factor, const float* term);
 

@@ -14,13 +14,13 @@
 
 namespace quoll {
 
-// Calls f(values, run) for each run of values that are normalised together, which are floats for as
-// long as that takes; they come from `in`, planar as `blob` is, which may be `blob`.
+// Calls f(values, run) for each run of values that are normalised together, converted to floats
+// meanwhile. They come from `in`, planar like `blob`, which may be `blob` itself.
 template <class F>
 int for_each_run(const Mat& in, Mat& blob, int affine_size, const Option& opt, F f) {
     const size_t run = normalized_run(blob.logical_shape(), affine_size);
     const size_t size = (size_t)blob.w * blob.h * blob.d;
-    // Some runs of a channel at a time, which conversions take at once.
+    // Several runs of a channel at a time, converted together.
     const size_t each = size / run;
     const size_t some = std::max<size_t>(1, std::min<size_t>(Chunks::kChunk / run, each));
     const int64_t parts = (each + some - 1) / some;
@@ -47,7 +47,7 @@ int for_each_run(const Mat& in, Mat& blob, int affine_size, const Option& opt, F
     return kOk;
 }
 
-// Of a layer's own blob, which becomes planar.
+// For a layer's own blob, which becomes planar.
 template <class F>
 int for_each_run_inplace(const Layer& layer, Mat& blob, int affine_size, const Option& opt, F f) {
     QUOLL_RETURN_IF_ERROR(check_input(layer, blob));
@@ -60,7 +60,7 @@ int for_each_run_inplace(const Layer& layer, Mat& blob, int affine_size, const O
     return for_each_run(blob, blob, affine_size, opt, f);
 }
 
-// From a layer's input to its output.
+// For a layer with a separate output.
 template <class F>
 int for_each_run_of(const Layer& layer, const Mat& bottom, Mat& top, int affine_size,
                     const Option& opt, F f) {

@@ -7,10 +7,10 @@
 
 namespace quoll {
 
-// Sums, means and extremes over the innermost axes, or all axes, run on kernels, those over others
-// that follow one another row by row; they keep the elempack if the outermost axis stays.
-// Everything else runs on the reference. Blobs of 16 bits are widened piece by piece where the
-// channels or the innermost axes are reduced, and as a whole elsewhere.
+// Sums, means and extremes over the innermost axes, or over all axes, run on kernels; those over
+// other contiguous axes run row by row. They keep the elempack if the outermost axis stays.
+// Everything else runs on the reference. 16-bit blobs are widened piece by piece if the channels or
+// the innermost axes are reduced, otherwise as a whole.
 class ReductionCpu : public Reduction {
 public:
     ReductionCpu();

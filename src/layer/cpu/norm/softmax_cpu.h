@@ -6,7 +6,7 @@
 
 namespace quoll {
 
-// Any elempack, which is kept, save that along the outermost axis a blob of several axes gets
+// Takes any elempack and keeps it, except that along the outermost axis a blob of several axes gets
 // elempack 1.
 class SoftmaxCpu : public Softmax {
 public:

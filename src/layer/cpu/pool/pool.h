@@ -1,6 +1,6 @@
-// Pooling kernels: the largest value but at least `scale`, or the sum times `scale`, of windows
-// that lie within the input; NaN where a window has one. Sums are fp32. A window without elements
-// gives `scale`, or 0. No pointer needs alignment.
+// Pooling kernels: the largest value, but at least `scale`; or the sum times `scale`; of windows
+// inside the input. NaN if a window contains one. Sums are fp32. A window without elements gives
+// `scale`, or 0. No pointer needs alignment.
 #ifndef QUOLL_LAYER_CPU_POOL_POOL_H
 #define QUOLL_LAYER_CPU_POOL_POOL_H
 
@@ -32,13 +32,13 @@ struct PoolPlanarKernels {
     PoolRunKernel run;
 };
 
-// Maxima of 16-bit floats are found among keys: integers in their order, with every NaN above the
-// rest. `nans` is how many NaN of one sign the type has.
+// Maxima of 16-bit floats are found among keys: integers in the same order, with every NaN above
+// the rest. `nans`: how many NaNs of one sign the type has.
 enum { kBf16Nans = 0x7f, kF16Nans = 0x3ff };
 // out[x] = the largest key of in[y * row_step + x], y < rows, x < n; rows > 0.
 typedef void (*PoolKeyRows)(const uint16_t* in, size_t row_step, int rows, int nans, int16_t* out,
                             size_t n);
-// The value of the largest key of each of `count` windows of one row and `columns` > 0 elements.
+// The value with the largest key of each of `count` windows of one row and `columns` > 0 elements.
 struct PoolKeyWindows {
     const int16_t* in;
     int columns, stride;  // elements

@@ -7,8 +7,8 @@
 
 namespace quoll {
 
-// Pooling of any axes on channel blocks. In depth first: the slices under a window become one, on
-// which the 2-D windows run.
+// Pooling of any axes on channel blocks. With depth, the slices under a window are first joined
+// into one, on which the 2-D windows run.
 class PoolingCpu : public Pooling {
 public:
     explicit PoolingCpu(int axes);
@@ -16,15 +16,15 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
                       std::vector<BlobLayout>* out) const override;
-    // Windows at any place, sliding and adaptive ones: of blobs with channels in c and the elempack
-    // of top; f32, a storage type or, for maxima, s8.
+    // Computes windows at any places, sliding or adaptive, for blobs with channels in c and the
+    // elempack of top: f32, a storage type or, for maxima, s8.
     int windows(const Mat& in, const Axis& x, const Axis& y, const Axis& z, Mat& top,
                 const Option& opt) const;
     unsigned traits() const override { return Pooling::traits() | kCreatesOutput; }
 
 private:
-    // Blobs of half floats are pooled as pairs of such (common/pairs.h), where kernels for them are
-    // wanted: of this shape.
+    // Whether blobs of half floats of this shape are pooled as pairs (common/pairs.h), for which
+    // there are kernels.
     bool takes_pairs(const Shape& in) const;
     int out_pack(const Shape& in, const Option& opt) const;
     int global(const KernelSet& kernels, const Mat& in, Mat& top, const Option& opt) const;

@@ -11,8 +11,8 @@
 
 namespace quoll {
 
-// An activation as the kernels apply it: clamping comes for free with the store, anything else is
-// a pass over finished results that are still in cache.
+// An activation as the kernels apply it: clamping is part of the store; anything else is a pass
+// over finished results that are still in cache.
 struct FusedActivation {
     float low, high;
     UnaryKernel pass;  // null: none
@@ -24,7 +24,7 @@ struct FusedActivation {
         : low(-INFINITY), high(INFINITY), pass(nullptr), params(), leaky(false), pairs(nullptr) {}
     // to_bf16: results are rounded to bf16.
     FusedActivation(const KernelSet& kernels, const Activation& f, bool to_bf16 = false);
-    // Of a leaky one that is max(x, slope * x), in half floats too, the slope, 1 of all others.
+    // For a leaky ReLU that is max(x, slope * x), in half floats too: the slope; 1 for all others.
     float max_slope() const {
         return leaky && params[0] >= 0x1p-14f && params[0] < 1.f ? params[0] : 1.f;
     }

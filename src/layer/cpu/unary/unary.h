@@ -18,8 +18,8 @@ struct UnaryKernels {
 #undef QUOLL_UNARY
 };
 
-// What may stand for `kernel` where results are rounded to bf16: one that is only as exact as that
-// asks, or itself.
+// The kernel that may replace `kernel` if results are rounded to bf16: one that is only as exact as
+// that requires, or `kernel` itself.
 inline UnaryKernel bf16_kernel(const UnaryKernels& k, UnaryKernel kernel) {
     const UnaryKernel found = kernel == k.sigmoid     ? k.sigmoid_bf16
                               : kernel == k.tanh      ? k.tanh_bf16

@@ -14,8 +14,8 @@
 
 namespace quoll {
 
-// out = kernel(in) for f32 blobs, or blobs of one storage type, of one shape and elempack, which
-// may be the same.
+// out = kernel(in) for f32 blobs, or blobs of one storage type, of the same shape and elempack; out
+// may be in.
 void run_unary(UnaryKernel kernel, const float* params, const Mat& in, Mat& out, const Option& opt);
 
 template <class T>
@@ -42,7 +42,7 @@ public:
     }
 
 protected:
-    // The kernel and its parameters (at most 3); null: the reference is to run.
+    // The kernel and its parameters (at most 3); null: the reference has to run.
     virtual UnaryKernel select(const UnaryKernels& k, float* params) = 0;
 
 private:

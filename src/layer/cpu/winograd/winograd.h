@@ -15,19 +15,19 @@ namespace quoll {
 
 enum { kWinogradIn = 6, kWinogradOut = 4, kWinogradPoints = 36 };
 
-// B^T d B of one tile of one channel block. Elements are `lanes` floats; those of a row follow each
-// other, rows are `row` floats apart. Point i goes to out + i * step.
+// Computes B^T d B of one tile of one channel block. Elements are `lanes` floats; those of a row
+// are contiguous, rows are `row` floats apart. Point i goes to out + i * step.
 typedef void (*WinogradInput)(const float* in, ptrdiff_t row, float* out, size_t step);
 
-// f(A^T m A + bias + added), point i of m at in + i * step; the upper left w x h elements (1 to 4
-// each) are written, rows `row` floats apart, as those of `added`, which may be null or out. With a
-// slope of 1 f clamps, with another f(x) = max(x, slope * x).
+// Computes f(A^T m A + bias + added), with point i of m at in + i * step. The upper left w x h
+// elements (1 to 4 each) are written, rows `row` floats apart, as those of `added`, which may be
+// null or out. With a slope of 1, f clamps; with another, f(x) = max(x, slope * x).
 typedef void (*WinogradOutput)(const float* in, size_t step, const float* bias, const float* added,
                                float* out, ptrdiff_t row, int w, int h, float low, float high,
                                float slope);
 
-// G w G^T of `count` windows of 9 floats that follow each other; point i of window p goes to
-// out[i * step + p]. In double arithmetic, rounded once.
+// Computes G w G^T of `count` consecutive windows of 9 floats; point i of window p goes to out[i *
+// step + p]. In double arithmetic, rounded once.
 typedef void (*WinogradWeights)(const float* windows, size_t count, float* out, size_t step);
 
 // Tiles of w x h outputs, 2, 3, 4 or 6 each, of which one convolution may have several sizes: their
@@ -42,7 +42,7 @@ typedef void (*WinogradTileInput)(const float* in, ptrdiff_t row, int w, int h, 
                                   size_t step, int points);
 typedef void (*WinogradTileWeights)(const float* windows, size_t count, int points, float* out,
                                     size_t step);
-// As the arguments of WinogradOutput; of the outputs the upper left there_w x there_h are written.
+// The arguments of WinogradOutput; of the outputs the upper left there_w x there_h are written.
 struct WinogradTile {
     const float* in;
     size_t step;
@@ -63,7 +63,7 @@ struct WinogradKernels {
 #undef QUOLL_WINOGRAD_WEIGHTS
 #undef QUOLL_WINOGRAD_INPUT
 #undef QUOLL_WINOGRAD_OUTPUT
-    // Null where registers are few, or longer than a block of 4 channels.
+    // Null if registers are few, or longer than a block of 4 channels.
     WinogradTileInput tile_input;
     WinogradTileOutput tile_output;
     WinogradTileWeights tile_weights;

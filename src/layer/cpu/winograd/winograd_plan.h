@@ -1,7 +1,8 @@
-// 3 x 3 convolutions of stride 1 by Winograd's algorithm. One of dilation d is d x d convolutions
-// without: those of every d-th row and column, from the first d rows and columns each. They share
-// the weights, so all their tiles are rows of the same products; as are those of all slices of a
-// blob with depth. Windows of several slices are those of as many times the input channels.
+// 3 x 3 convolutions of stride 1 by Winograd's algorithm. A convolution of dilation d is d x d
+// convolutions without dilation: those of every d-th row and column, from each of the first d rows
+// and columns. They share the weights, so all their tiles are rows of the same products; likewise
+// for all slices of a blob with depth. A window of several slices is one of as many times the input
+// channels.
 #ifndef QUOLL_LAYER_CPU_WINOGRAD_WINOGRAD_PLAN_H
 #define QUOLL_LAYER_CPU_WINOGRAD_WINOGRAD_PLAN_H
 
@@ -10,17 +11,17 @@
 
 namespace quoll {
 
-// Whether convolutions take it: a library without has neither this nor its kernels.
+// Whether the library has it: one without has neither this nor its kernels.
 #if defined(QUOLL_NO_WINOGRAD)
 constexpr bool kHasWinograd = false;
 #else
 constexpr bool kHasWinograd = true;
 #endif
 
-// How outputs along an axis are cut: first `bigs` tiles of size `big`, then `smalls` of size
-// `small`.
+// How the outputs along an axis are divided: first `bigs` tiles of size `big`, then `smalls` of
+// size `small`.
 struct WinogradAxis {
-    // most: of a size. sizes: whether there may be any but kWinogradOut.
+    // most: the largest size. sizes: whether there may be sizes other than kWinogradOut.
     WinogradAxis(int out, int most, bool sizes);
     int tiles() const { return bigs + smalls; }
     int points() const;  // of all tiles
@@ -31,20 +32,21 @@ struct WinogradAxis {
 
 class WinogradPlan {
 public:
-    // Whether the algorithm fits: 3 x 3 with stride 1, any number of slices with any stride;
-    // channels in blocks of one register.
+    // Whether the algorithm can compute it: 3 x 3 with stride 1, any number of slices with any
+    // stride; channels in blocks of one register.
     static bool is_supported(const KernelSet& kernels, const ConvShape& shape);
     // Whether it is also expected to be faster than the direct algorithm.
     static bool is_profitable(const KernelSet& kernels, const ConvShape& shape);
-    // Cycles that one core is expected to need, for shapes that it takes.
+    // The cycles that one core is expected to need, for shapes that are supported.
     static double cycles(const KernelSet& kernels, const ConvShape& shape,
                          const CostTable& costs = host_costs());
 
-    // Points along each axis that weights are made for, 6 or 8, with at most so many outputs of a
-    // tile: 4, or 6, which multiply up to a fifth less often and lose 4 times as much precision
-    // (half floats: more than they have).
+    // The points along each axis for which weights are made, 6 or 8, if a tile has at most this
+    // many outputs: 4; or 6, which multiply up to a fifth less often and lose 4 times as much
+    // precision (more than half floats have).
     static int axis_points(const KernelSet& kernels, const ConvShape& shape, int most);
-    // Transformed weights: floats, and from [out_channels][in_channels][slices][3][3].
+    // The size of transformed weights in floats; they are made from
+    // [out_channels][in_channels][slices][3][3].
     static size_t packed_size(const GemmKernels& kernels, size_t in_channels, size_t slices,
                               size_t out_channels, int points);
     static void pack(const KernelSet& kernels, const float* weights, size_t in_channels,
@@ -70,7 +72,7 @@ private:
         const FusedActivation& activation;
     };
     struct Windows;
-    // What a thread does at once: some tiles, and of their outputs some channels.
+    // What a thread does at a time: some tiles, and some channels of their outputs.
     struct Part {
         int first, tiles;
         size_t n0, columns;
@@ -80,8 +82,8 @@ private:
     double part_cycles(int tiles, size_t columns, double bytes) const;
     double choose_chunks();
     void choose_parts(double most);
-    // Of outputs: the first one's position, those of the next are a dilation further; w and h: its
-    // size; of which there_w x there_h lie inside the output.
+    // A tile of outputs: the position of the first one, the next ones being a dilation further; w
+    // and h: its size, of which there_w x there_h are inside the output.
     struct Tile {
         int x, y, z, w, h, there_w, there_h;
     };
@@ -90,9 +92,9 @@ private:
     bool is_plain(const Tile& t) const;
     bool is_dilated() const { return shape_.x.dilation > 1 || shape_.y.dilation > 1; }
     void tiles_with(int point_y, int point_x, int* first, int* last) const;
-    // Transformed inputs lie at [point][tile][channel], or at [point][channel block][tile][lane]
-    // where the gemm kernels like blocks; points step floats apart. From a tile, and a channel
-    // block, to the next:
+    // Transformed inputs are at [point][tile][channel], or at [point][channel block][tile][lane] if
+    // the gemm kernels prefer blocks; points are step floats apart. The steps from tile to tile,
+    // and from channel block to channel block:
     size_t tile_step() const;
     size_t block_step(int tiles) const;
     void transform_inputs(const float* in, float* to, size_t step, int partition,
@@ -106,8 +108,8 @@ private:
                   float* sums) const;
     void transform_output(const Blobs& blobs, const float* from, size_t step, int number,
                           const Part& part) const;
-    // Infinities and NaN reach the outputs whose windows have them, and no others. Half floats
-    // overflow too early for that to be of use.
+    // Whether infinities and NaN reach the outputs whose windows contain them, and no others. Half
+    // floats overflow too early for that to be useful.
     bool is_exact() const { return kernels_.gemm->halves == 2; }
     bool is_finite(const float* points, size_t step) const;
     bool is_all_nan(const Blobs& blobs, const Tile& t) const;
@@ -128,8 +130,9 @@ private:
     int workers_;  // threads that have a part
     int tiles_;
     int chunks_;  // of tiles
-    // Groups of output channels. One: a thread transforms the inputs of a chunk, and has all to
-    // itself. More: first all threads transform all inputs, then each takes chunks and groups.
+    // Groups of output channels. One: a thread transforms the inputs of a chunk, and does
+    // everything with them. More: first all threads transform all inputs, then each takes chunks
+    // and groups.
     int groups_;
     size_t columns_;  // output channels whose sums stay in cache until they are transformed
 };
