@@ -211,3 +211,15 @@ def test_sizes_of_sizes(tmp_path):
     }'''
     net = check(text, [{'x': rand(*s)} for s in ((2, 8, 16), (5, 8, 16))], tmp_path, first=np.int64([0, 1]), minus=np.int64([-1]))
     assert not any(f'{op} ' in net[0].read_text() for op in ('Reduction', 'TensorBinary', 'Where'))
+
+
+def test_expand_of_five_axes(tmp_path):
+    """Of the axis in the middle only the run tells whether it grows."""
+    text = '''g (float[n,3,m,2,1] x, float[k,2] z) => (float[n,3,p,2,5] y) {
+        n = Shape <start = 0, end = 1> (x)
+        k = Shape <start = 0, end = 1> (z)
+        to = Concat <axis = 0> (n, three, k, two, five)
+        y = Expand(x, to)
+    }'''
+    check(text, [{'x': rand(n, 3, m, 2, 1), 'z': rand(k, 2)} for n, m, k in ((2, 4, 4), (1, 1, 3), (3, 4, 1))], tmp_path,
+          two=np.int64([2]), three=np.int64([3]), five=np.int64([5]))
