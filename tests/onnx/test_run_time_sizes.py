@@ -223,3 +223,20 @@ def test_expand_of_five_axes(tmp_path):
     }'''
     check(text, [{'x': rand(n, 3, m, 2, 1), 'z': rand(k, 2)} for n, m, k in ((2, 4, 4), (1, 1, 3), (3, 4, 1))], tmp_path,
           two=np.int64([2]), three=np.int64([3]), five=np.int64([5]))
+
+
+def test_constant_of_five_axes(tmp_path):
+    """PyTorch's zeros_like of an expanded mask."""
+    text = '''g (float[n,t] x) => (float[n,6,t] y) {
+        s = Shape(x)
+        n = Slice(s, zero, one, zero)
+        t = Slice(s, one, two, zero)
+        to = Concat <axis = 0> (n, two, one, three, t)
+        ones = ConstantOfShape <value = float[1] {1}> (to)
+        rows = Concat <axis = 0> (n, six, t)
+        flat = Reshape(ones, rows)
+        wide = Unsqueeze(x, one)
+        y = Add(flat, wide)
+    }'''
+    check(text, [{'x': rand(n, t)} for n, t in ((2, 3), (1, 5))], tmp_path, zero=np.int64([0]), one=np.int64([1]),
+          two=np.int64([2]), three=np.int64([3]), six=np.int64([6]))

@@ -58,7 +58,10 @@ bool constant_of_shape(Op& op) {
         op.set_constant(0, t);
         return true;
     }
-    if (rank > 4) return op.fail("a shape of rank %lld known only at run time", (long long)rank);
+    if (rank > 4) {  // one axis for all, which an Expand has
+        Nodes n(op);
+        return n.set(0, n.add("Expand", {n.constant(value.reshaped({})), n.in(0)}));
+    }
     const std::string from = op.plain(sizes);
     if (from.empty()) return false;
     ModelLayer& layer = op.emit("ConstantOfShape", {from});
