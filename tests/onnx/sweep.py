@@ -2,13 +2,15 @@
 """Exports models of torchvision, timm and transformers and small modules with random weights, converts them with
 onnx2engine, and compares enginerun with ONNX Runtime.
 
-Usage: sweep.py GROUP... [--filter TEXT] [--exporter ts,dynamo] [--opset N] [--work DIR] [--table FILE] [--keep]
+Usage: sweep.py GROUP... [--filter TEXT] [--exporter ts,dynamo] [--opset N] [--after STEP] [--also RUN,...]
+                         [--work DIR] [--table FILE] [--keep]
 
-GROUP: torchvision, detection, timm, transformers, modules, nets (sweep_*.py beside this file). Needs the Python packages
-torch, torchvision, timm, transformers, onnx, onnxscript, onnxruntime; nothing is downloaded. A line a model and
-exporter: `ok` when every output's worst error is at most 1e-4 of its range and integers are equal; `noise` when they are
-not, but ONNX Runtime's own optimisations change them about as much; else where it failed: export, ort (ONNX Runtime
-refuses the file), time, convert, run, wrong. Lines are appended to the table as JSON, files of failures stay in --work.
+GROUP: torchvision, detection, timm, transformers, configs, modules, nets, keras, ml (sweep_*.py beside this file). Needs the
+Python packages torch, torchvision, timm, transformers, onnx, onnxscript, onnxruntime (keras: keras, tensorflow-cpu, tf2onnx;
+ml: skl2onnx, onnxmltools, lightgbm, xgboost); nothing is downloaded. A line a model and exporter: `ok` when every output's
+worst error is at most 1e-4 of its range and integers are equal; `noise` when they are not, but ONNX Runtime's own
+optimisations change them about as much; `far` where a run of --also has gross errors; else where it failed: export, ort
+(ONNX Runtime refuses the file), time, convert, run, wrong. Lines are appended to the table as JSON, files of failures stay in --work.
 Exit code 1 if a conversion or a run failed or was wrong.
 """
 import argparse
@@ -18,6 +20,7 @@ import inspect
 import json
 import os
 import pathlib
+import re
 import signal
 import sys
 import tempfile
@@ -30,12 +33,16 @@ import numpy as np
 from onnx_run import Failure, convert, run
 
 TOLERANCE = 1e-4
+STEPS = ('optimize', 'extended', 'dynamic', 'qdq', 'qoperator', 'int4', 'fp16', 'slim')
+# Of what ONNX Runtime's tools made: a few units of float16, or a quantum of int8.
+TOLERANCES = {'fp16': 3e-3, 'dynamic': 0.02, 'qdq': 0.02, 'qoperator': 0.02}
 
 
 @dataclasses.dataclass
 class Model:
-    """make() gives a module and a list of input sets; the model is exported with the first, and run with all.
-    `dynamic`: for each input {axis: name}. `slow`: not for the dynamo exporter."""
+    """make() gives a module and a list of input sets; the model is exported with the first, and run with all. Of the
+    exporter `own` the module is a function that writes the file.
+    `dynamic`: for each input {axis: name}, or 'differing': the axes whose sizes differ between the input sets."""
     make: object
     dynamic: list = None
     exporters: tuple = ('ts', 'dynamo')
@@ -43,6 +50,8 @@ class Model:
 
 
 def export(module, inputs, model, exporter, opset, path):
+    if exporter == 'own':
+        return module(path)
     import torch
     names = [f'x{i}' for i in range(len(inputs))]
     axes = {n: a for n, a in zip(names, model.dynamic or []) if a}
@@ -59,6 +68,52 @@ def export(module, inputs, model, exporter, opset, path):
                 shapes = (shapes,) if inspect.Parameter.VAR_POSITIONAL in kinds else shapes
             torch.onnx.export(module, inputs, str(path), dynamo=True, input_names=names, dynamic_shapes=shapes,
                               opset_version=model.opset or opset or 18, verbose=False, external_data=False)
+
+
+def differing(sets):
+    return [{i: f'x{k}_{i}' for i, s in enumerate(map(set, zip(*[t.shape for t in tensors]))) if len(s) > 1}
+            for k, tensors in enumerate(zip(*sets))]
+
+
+def after(step, path, feeds):
+    """What ONNX Runtime's tools make of the model, in the place of it."""
+    import onnx
+    made = path.with_name('made.onnx')
+    if step == 'optimize':
+        from onnxruntime.transformers import optimizer
+        optimizer.optimize_model(str(path), model_type='bert', opt_level=0, use_gpu=False).save_model_to_file(str(made))
+    elif step == 'extended':
+        import onnxruntime
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+        options.optimized_model_filepath = str(made)
+        onnxruntime.InferenceSession(str(path), options)
+    elif step == 'dynamic':
+        from onnxruntime import quantization as q
+        q.quantize_dynamic(str(path), str(made), weight_type=q.QuantType.QInt8)
+    elif step in ('qdq', 'qoperator'):
+        from onnxruntime import quantization as q
+
+        class Reader(q.CalibrationDataReader):
+            rest = iter(feeds)
+
+            def get_next(self):
+                return next(self.rest, None)
+        form = q.QuantFormat.QDQ if step == 'qdq' else q.QuantFormat.QOperator
+        q.quantize_static(str(path), str(made), Reader(), quant_format=form, per_channel=True,
+                          activation_type=q.QuantType.QUInt8, weight_type=q.QuantType.QInt8)
+    elif step == 'int4':
+        from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+        quantizer = MatMulNBitsQuantizer(onnx.load(str(path)), block_size=16)
+        quantizer.process()
+        quantizer.model.save_model_to_file(str(made))
+    elif step == 'fp16':
+        from onnxruntime.transformers.float16 import convert_float_to_float16
+        onnx.save(convert_float_to_float16(onnx.load(str(path)), keep_io_types=True), str(made))
+    elif step == 'slim':
+        import onnxslim
+        onnxslim.slim(str(path), str(made))
+    made.replace(path)
 
 
 def error_of(have, want):
@@ -109,7 +164,20 @@ def explains(other, have, want, outputs):
     return True
 
 
-def check(model, exporter, opset, folder):
+def gross(net, feed, outputs, want, folder, options):
+    """What is wrong with a run by other means: no numbers, or values far off; '' if nothing."""
+    exact = '--gpu' in options
+    have = run(net, feed, outputs, folder, *options)
+    for name, array in zip(outputs, want):
+        if array.dtype.kind in 'iub' and not exact:
+            continue
+        error = error_of(have[name], array)
+        if isinstance(error, str) or error > (1e-3 if exact else 0.2):
+            return f'{" ".join(options)}: {name}: {error}'
+    return ''
+
+
+def check(model, exporter, opset, folder, step='', also=()):
     """(status, detail) of one model and exporter."""
     import torch
     import onnxruntime
@@ -119,7 +187,9 @@ def check(model, exporter, opset, folder):
     path = folder / 'model.onnx'
     try:
         module, sets = model.make()
-        module = module.eval()
+        module = module if exporter == 'own' else module.eval()
+        if model.dynamic == 'differing':
+            model.dynamic = differing(sets)
         export(module, tuple(sets[0]), model, exporter, opset, path)
     except Exception as e:
         return 'export', f'{type(e).__name__}: {" ".join(str(e).split())[:300]}'
@@ -127,13 +197,21 @@ def check(model, exporter, opset, folder):
     try:
         session = session_of(path, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC)
         names = [i.name for i in session.get_inputs()]
-        outputs = [o.name for o in session.get_outputs()]
+        outputs = list(dict.fromkeys(o.name for o in session.get_outputs()))
         flat = [[np.asarray(t) for t in torch.utils._pytree.tree_leaves(s) if t is not None] for s in sets]
         every = [f'x{i}' for i in range(len(flat[0]))]
         if exporter == 'dynamo' and len(names) == len(every):
             every = names
         feeds = [{n: a for n, a in zip(every, s) if n in names} for s in flat]
-        wants = [session.run(outputs, f) for f in feeds]
+        if step:
+            after(step, path, feeds)
+            session = session_of(path, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC)
+        wants = [session.run(outputs, feeds[0])]
+        for feed in feeds[1:]:
+            try:
+                wants.append(session.run(outputs, feed))
+            except Exception:  # sizes that the exporter wrote as constants
+                break
     except Exception as e:
         return 'ort', f'{type(e).__name__}: {" ".join(str(e).split())[:300]}'
     del session
@@ -145,7 +223,7 @@ def check(model, exporter, opset, folder):
     except Exception as e:
         return 'convert', ' '.join(str(e).split())[-600:]
     took = time.time() - began
-    worst = 0.
+    worst, tolerance = 0., TOLERANCES.get(step, TOLERANCE)
     for feed, want in zip(feeds, wants):
         try:
             have = run(net, feed, outputs, folder)
@@ -154,10 +232,18 @@ def check(model, exporter, opset, folder):
         errors = {name: error_of(have[name], array) for name, array in zip(outputs, want)}
         text = next((f'{name}: {e}' for name, e in errors.items() if isinstance(e, str)), '')
         worst = max([worst, *[e for e in errors.values() if not isinstance(e, str)]])
-        if text or worst > TOLERANCE:
+        if text or worst > tolerance:
             sizes = [list(a.shape) for a in feed.values()]
             noise = is_noise(path, feed, have, want, outputs)
             return 'noise' if noise else 'wrong', f'sizes {sizes}: {text or f"{worst:.1e}"}'
+    for way in also:
+        options = ['--gpu', '0'] if way == 'gpu' else ['--precision', way]
+        try:
+            text = gross(net, feeds[0], outputs, wants[0], folder, options)
+        except Exception as e:
+            return 'run', f'{way}: {" ".join(str(e).split())[-400:]}'
+        if text:
+            return 'far', text
     return 'ok', f'{worst:.1e}, converted in {took:.1f} s'
 
 
@@ -173,7 +259,7 @@ def in_child(name, model, exporter, arguments):
         log = os.open(folder / 'log.txt', os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(log, 1), os.dup2(log, 2)
         try:
-            answer = check(model, exporter, arguments.opset, folder)
+            answer = check(model, exporter, arguments.opset, folder, arguments.after, arguments.also)
         except BaseException:
             answer = 'sweep', traceback.format_exc()[-400:]
         result.write_text(json.dumps(answer))
@@ -186,7 +272,7 @@ def in_child(name, model, exporter, arguments):
             return 'time', f'more than {arguments.limit} s'
         time.sleep(0.05)
     status, detail = json.loads(result.read_text()) if result.exists() else ('export', 'the process ended')
-    if not (arguments.keep or status in ('convert', 'run', 'wrong')):
+    if not (arguments.keep or status in ('convert', 'run', 'wrong', 'far')):
         for file in folder.iterdir():
             file.unlink()
         folder.rmdir()
@@ -196,9 +282,14 @@ def in_child(name, model, exporter, arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('groups', nargs='+')
-    parser.add_argument('--filter', default='', help='only models whose names hold one of these, by commas')
-    parser.add_argument('--exporter', default='ts,dynamo')
+    parser.add_argument('--filter', default='', help='only models whose names match one of these expressions, by commas')
+    parser.add_argument('--exporter', default='ts,dynamo,own')
     parser.add_argument('--opset', type=int, default=0)
+    parser.add_argument('--after', default='', choices=['', *STEPS],
+                        help='what to make of each model with ONNX Runtime\'s tools, or onnxslim, first')
+    parser.add_argument('--also', default=[], type=lambda text: text.split(','),
+                        help='bf16, fp16, gpu: run so, too, and look for gross errors (`far`)')
+    parser.add_argument('--skip', default='', help='not those of these names, by commas')
     parser.add_argument('--limit', type=int, default=300, help='seconds a model')
     parser.add_argument('--work', type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / 'sweep')
     parser.add_argument('--table', type=pathlib.Path)
@@ -208,7 +299,9 @@ def main():
     for group in arguments.groups:
         models = importlib.import_module(f'sweep_{group}').models(Model)
         for name, model in models.items():
-            if not any(part in name for part in arguments.filter.split(',')):
+            if not any(re.search(part, name) for part in arguments.filter.split(',')):
+                continue
+            if name in arguments.skip.split(','):
                 continue
             for exporter in arguments.exporter.split(','):
                 if exporter not in model.exporters:

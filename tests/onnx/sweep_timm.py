@@ -20,6 +20,25 @@ MORE = ['efficientnetv2_rw_t', 'resnetv2_50x1_bit', 'resnetv2_50', 'swinv2_tiny_
         'ghostnetv2_100', 'ghostnetv3_050', 'vit_so150m_patch16_reg4_gap_256', 'twins_svt_small', 'nest_tiny',
         'swin_s3_tiny_224', 'fastvit_t8', 'fastvit_mci0', 'mobilenetv3_small_050', 'tinynet_e', 'semnasnet_075',
         'spnasnet_100', 'test_vit', 'test_convnext', 'vit_tiny_patch16_rope_224', 'vit_small_patch16_rope_mixed_224']
+# Of these also the maps of features, and the whole with any batch.
+FEATURES = ['resnet18', 'mobilenetv3_small_050', 'efficientnet_lite0', 'convnext_atto', 'swin_tiny_patch4_window7_224',
+            'vit_tiny_patch16_224', 'edgenext_xx_small', 'hrnet_w18_small', 'fastvit_t8', 'maxvit_rmlp_pico_rw_256',
+            'efficientformerv2_s0', 'pvt_v2_b0', 'mobileone_s0', 'tiny_vit_5m_224', 'levit_128s', 'coatnet_nano_rw_224',
+            'mambaout_femto', 'starnet_s1', 'repvit_m0_9', 'mobilenetv4_hybrid_medium', 'nest_tiny', 'xcit_nano_12_p16_224',
+            'twins_svt_small', 'cait_xxs24_224', 'davit_tiny', 'gcvit_xxtiny', 'hiera_tiny_224', 'focalnet_tiny_srf',
+            'poolformer_s12', 'inception_next_atto', 'mvitv2_tiny', 'rdnet_tiny', 'swiftformer_xs', 'shvit_s1', 'lsnet_t',
+            'sequencer2d_s', 'visformer_tiny', 'eva02_tiny_patch14_224', 'crossvit_tiny_240']
+
+
+class Maps(torch.nn.Module):
+    """A model whose list of outputs becomes a tuple."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return tuple(self.inner(x))
 
 
 def weight(name):
@@ -39,7 +58,8 @@ def families():
     return {family: sorted(names, key=weight) for family, names in found.items()}
 
 
-def make(name):
+def make(name, batches=(1,), **options):
+    """batches: of the input sets; options: of timm.create_model()."""
     def build():
         with torch.no_grad():
             for size in SIZES:
@@ -47,10 +67,11 @@ def make(name):
                     continue
                 try:
                     torch.manual_seed(1)
-                    module = calm(timm.create_model(name, pretrained=False, scriptable=False, exportable=True).eval())
+                    module = calm(timm.create_model(name, pretrained=False, scriptable=False, exportable=True, **options).eval())
                     x = torch.randn(1, 3, size, size)
                     module(x)
-                    return module, [[x]]
+                    module = Maps(module) if options.get('features_only') else module
+                    return module, [[torch.randn(n, 3, size, size)] for n in batches]
                 except Exception as e:
                     error = e
             raise error
@@ -63,4 +84,9 @@ def models(Model):
     for name in MORE:
         if name not in names and name in known:
             names.append(name)
-    return {name: Model(make(name)) for name in names}
+    found = {name: Model(make(name)) for name in names}
+    for name in FEATURES:
+        if name in known:
+            found[f'{name}-features'] = Model(make(name, (2, 1, 3), features_only=True), [{0: 'n'}])
+            found[f'{name}-batch'] = Model(make(name, (2, 1, 3)), [{0: 'n'}])
+    return found

@@ -278,3 +278,11 @@ def test_output_called_like_an_input(tmp_path):
     path.write_bytes(model_of(nodes, {'x': X}, {}).SerializeToString())
     with pytest.raises(Failure, match='its output x is made twice'):
         convert(path, tmp_path)
+
+
+def test_output_called_like_a_name_that_conversion_makes(tmp_path):
+    """A constant of one value gets a name of its own for each rank, which is not that of a later node."""
+    nodes = [node('Max', ['x', 'half'], 'a'), node('Expand', ['half', 'sizes'], 'half_1'), node('MatMul', ['half_1', 'a'])]
+    model = model_of(nodes, {'x': X}, {'half': np.float32(0.5), 'sizes': np.int64([2, 3])})
+    want = ort.InferenceSession(model.SerializeToString()).run(None, {'x': X})[0]
+    np.testing.assert_allclose(ours(model, {'x': X}, tmp_path), want)

@@ -113,6 +113,16 @@ def test_vector_times_five_axes(tmp_path):
     check(text, [{'x': rand(n, 3, 2, 4, 5)} for n in (2, 1)], tmp_path, five=rand(5), four=rand(4))
 
 
+def test_points_of_deformable_attention(tmp_path):
+    """Of six axes five are needed: those of known sizes are spread, whatever the number of items."""
+    text = '''g (float[n,7,1,3,1,2] x, float[n,7,4,3,5,2] z) => (float[n,7,120] y) {
+        sum = Add(x, z)
+        y = Reshape(sum, to)
+    }'''
+    check(text, [{'x': rand(n, 7, 1, 3, 1, 2), 'z': rand(n, 7, 4, 3, 5, 2)} for n in (2, 1)], tmp_path,
+          to=np.int64([-1, 7, 120]))
+
+
 def test_products_of_integers(tmp_path):
     text = '''g (int64[n,3,4] x) => (int64[n,3,2] y, int64[n,3,3] z) {
         y = MatMul(x, m)

@@ -337,3 +337,32 @@ def test_one_scale_for_open_sizes(policy, sizes, tmp_path):
     want = ReferenceEvaluator(model).run(None, {'x': x})
     np.testing.assert_array_equal(have['s'], want[1])
     np.testing.assert_allclose(have['y'], want[0], 1e-5, 1e-5)
+
+
+def test_expand_of_five_axes(tmp_path):
+    """Of the axis in the middle only the run tells whether it grows."""
+    text = '''g (float[n,3,m,2,1] x, float[k,2] z) => (float[n,3,p,2,5] y) {
+        n = Shape <start = 0, end = 1> (x)
+        k = Shape <start = 0, end = 1> (z)
+        to = Concat <axis = 0> (n, three, k, two, five)
+        y = Expand(x, to)
+    }'''
+    check(text, [{'x': rand(n, 3, m, 2, 1), 'z': rand(k, 2)} for n, m, k in ((2, 4, 4), (1, 1, 3), (3, 4, 1))], tmp_path,
+          two=np.int64([2]), three=np.int64([3]), five=np.int64([5]))
+
+
+def test_constant_of_five_axes(tmp_path):
+    """PyTorch's zeros_like of an expanded mask."""
+    text = '''g (float[n,t] x) => (float[n,6,t] y) {
+        s = Shape(x)
+        n = Slice(s, zero, one, zero)
+        t = Slice(s, one, two, zero)
+        to = Concat <axis = 0> (n, two, one, three, t)
+        ones = ConstantOfShape <value = float[1] {1}> (to)
+        rows = Concat <axis = 0> (n, six, t)
+        flat = Reshape(ones, rows)
+        wide = Unsqueeze(x, one)
+        y = Add(flat, wide)
+    }'''
+    check(text, [{'x': rand(n, t)} for n, t in ((2, 3), (1, 5))], tmp_path, zero=np.int64([0]), one=np.int64([1]),
+          two=np.int64([2]), three=np.int64([3]), six=np.int64([6]))

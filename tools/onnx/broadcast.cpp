@@ -91,14 +91,14 @@ bool choose_form(Op& op, const std::vector<Value*>& inputs, Broadcast* b) {
 
 }  // namespace
 
-// The value spread to a shape, one axis after the other; null if sizes are not known.
+// The value spread to the known sizes of a shape, one axis after the other; null if it cannot be.
 static Value* spread(Op& op, Value* v, const std::vector<Dim>& shape) {
-    if (!all_known(shape) || (v->is_constant() && v->constant->count() == 1)) return v;
+    if (v->is_constant() && v->constant->count() == 1) return v;
     Nodes n(op);
     std::string now = v->name;
     const int rank = (int)shape.size();
     for (int a = 0; a < rank; a++) {
-        if (same(size_at(v, a, rank), shape[a])) continue;
+        if (!shape[a].known() || !size_at(v, a, rank).is(1) || shape[a].is(1)) continue;
         std::vector<int64_t> to((size_t)rank, 1);
         to[(size_t)a] = shape[a].value;
         now = n.add("Expand", {now, n.ints(to)});

@@ -50,6 +50,8 @@ public:
         for (const auto& t : graph_.initializers)
             if (!c.find_value(t.first)) c.add_constant(t.first, t.second);
         const std::vector<const Node*> order = sorted_nodes();
+        for (const Node* node : order)
+            for (const std::string& name : node->outputs) c.reserve_value(name);
         Fusion fusion(graph_, options_.outputs, cut_, converter_.get());
         for (size_t i = 0; i < order.size() && !beyond_limits_; i++) {
             if (options_.progress) options_.progress(i, order.size());

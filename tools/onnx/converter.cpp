@@ -56,7 +56,7 @@ std::string Converter::unique(const std::string& wish) {
 
 std::string Converter::unique_value(const std::string& wish) {
     std::string name = unique(wish);
-    while (values_.count(name)) name = unique(wish);
+    while (values_.count(name) || reserved_values_.count(name)) name = unique(wish);
     return name;
 }
 

@@ -185,6 +185,8 @@ public:
     // A name that no other value has, either.
     std::string unique_value(const std::string& wish);
     void reserve(const std::string& name) { names_.insert(name); }
+    // A value that a node of the file will make.
+    void reserve_value(const std::string& name) { reserved_values_.insert(name); }
     // A layer with one output; its blob is called like `wish`.
     ModelLayer& emit(const std::string& type, const std::vector<std::string>& inputs,
                      const std::string& wish, int outputs = 1);
@@ -275,7 +277,7 @@ private:
     std::map<std::string, int> opsets_;
     Report* report_;
     std::unordered_map<std::string, std::unique_ptr<Value>> values_;
-    std::unordered_set<std::string> names_;
+    std::unordered_set<std::string> names_, reserved_values_;
     std::vector<std::string> string_ports_;              // Input and Output layers of strings
     std::unordered_map<std::string, int> next_numbers_;  // of names that are taken
     Sizes sizes_;

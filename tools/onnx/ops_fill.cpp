@@ -58,18 +58,17 @@ bool constant_of_shape(Op& op) {
         op.set_constant(0, t);
         return true;
     }
-    // Of a rank that blobs do not have: as many values in a row.
-    const bool row = rank > 4;
-    const std::string from = row ? op.c.size_blob(op.c.symbols.product(shape)) : op.plain(sizes);
-    if (row && from.empty())
-        return op.fail("a shape of rank %lld known only at run time", (long long)rank);
+    if (rank > 4) {  // one axis for all, which an Expand has
+        Nodes n(op);
+        return n.set(0, n.add("Expand", {n.constant(value.reshaped({})), n.in(0)}));
+    }
+    const std::string from = op.plain(sizes);
     if (from.empty()) return false;
     ModelLayer& layer = op.emit("ConstantOfShape", {from});
     layer.set("type", cast_code(value.type));
     layer.set("value", value.float_at(0));
     layer.set("int_value", to_ints({value.int_at(0)})[0]);
-    const Form form = row ? Form{false, {(int)rank}} : Form::plain((int)rank);
-    op.set(0, value.type, shape, form, layer.outputs[0]);
+    op.set(0, value.type, shape, Form::plain((int)rank), layer.outputs[0]);
     return true;
 }
 

@@ -475,25 +475,30 @@ bool size_of(Op& op) {
     return true;
 }
 
-// Expand to a shape that is known, or made of sizes that blobs have: axes that grow and axes that
-// do not, merged to at most four. 1: done, 0: it cannot be told which axes grow, -1: op.fail().
-int expand_groups(Op& op, Value* x, const std::vector<Dim>& shape) {
+// Expand to a shape that is known, or made of sizes that blobs have: axes that grow, axes that do
+// not, each merged with their like to at most four, and axes of which only the run tells. 1: done,
+// 0: there is no such form, -1: op.fail().
+int expand_groups(Op& op, Value* x, const std::vector<Dim>& shape, const std::vector<Dim>& wanted) {
+    enum Growth : char { kStays, kGrows, kOpen };
     const int rank = (int)shape.size();
-    std::vector<char> grows;
+    std::vector<Growth> growth;
     for (int a = 0; a < rank; a++) {
         const int own = a - (rank - x->rank());
         const bool one = own < 0 || x->shape[own].is(1);
-        if (!one && !x->shape[own].known() && !same(x->shape[own], shape[a])) return 0;
-        grows.push_back(one && !shape[a].is(1));
+        const bool open = !one && !x->shape[own].known() && !same(x->shape[own], shape[a]);
+        if (open && rank <= 4) return 0;
+        growth.push_back(open ? kOpen : one && !shape[a].is(1) ? kGrows : kStays);
     }
     Form form{false, {}};
     std::vector<Dim> target;
     for (int a = 0; a < rank; a++) {
-        if (rank > 4 && a > 0 && grows[a] == grows[a - 1])
+        if (rank > 4 && a > 0 && growth[a] == growth[a - 1] && growth[a] != kOpen)
             form.groups.back()++;
         else
             form.groups.push_back(1), target.push_back(Dim(1));
-        if (grows[a]) target.back() = op.c.symbols.multiply(target.back(), shape[a]);
+        if (growth[a] == kGrows) target.back() = op.c.symbols.multiply(target.back(), shape[a]);
+        const int own = a - (rank - (int)wanted.size());
+        if (growth[a] == kOpen && own >= 0) target.back() = wanted[own];
     }
     if (form.groups.size() > 4) return op.fail("rank %d", rank), -1;
     std::string sizes;
@@ -536,7 +541,7 @@ bool expand(Op& op) {
         op.alias(0, x);
         return true;
     }
-    const int grown = expand_groups(op, x, shape);
+    const int grown = expand_groups(op, x, shape, sizes->content);
     if (grown != 0) return grown > 0;
     const std::string data = op.plain(x), target = op.plain(sizes);
     if (rank > 4) return op.fail("to a shape known only at run time, of rank %d", rank);
