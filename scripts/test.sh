@@ -160,6 +160,8 @@ if step 'build for aarch64' scripts/build.sh aarch64; then
     done
     emulate_models cortex-a76 asimddp
     emulate_models neoverse-n1 asimddp
+    step 'aarch64 threads on cortex-a76' env QEMU_CPU=cortex-a76 qemu-aarch64 -L /usr/aarch64-linux-gnu \
+        build-aarch64/bin/tests/test_threads --gtest_filter='Threads/Graphs.*/shufflenet_v2'
     if step 'smallest library for aarch64' eval 'cmake --preset minimal-aarch64 && cmake --build --preset minimal-aarch64 -j "$(nproc)" --target quoll_shared quoll_static'; then
         suite 'small builds' "${pytest[@]}" tests/python/test_small_builds.py
     fi
