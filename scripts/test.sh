@@ -99,6 +99,11 @@ pytest=(build/venv/bin/python -m pytest -p no:cacheprovider -q -n "$(nproc)")
 emulate() {
     suite "aarch64 tests on $1" env QEMU_CPU="$1" ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
         -j "$(nproc)" -E "$3"
+    emulate_models "$1" "$2"
+}
+
+# emulate_models CPU LEVELS: whole networks.
+emulate_models() {
     suite "aarch64 models on $1" env QEMU_CPU="$1" QUOLL_LEVELS="$2" QUOLL_BIN=build-aarch64/bin \
         ENGINERUN_PREFIX='qemu-aarch64 -L /usr/aarch64-linux-gnu' "${pytest[@]}" tests/python/test_models.py -k 'trained or digits'
 }
@@ -158,6 +163,10 @@ if step 'build for aarch64' scripts/build.sh aarch64; then
         max,sve-default-vector-length=32,sme-default-vector-length=16,sme_fa64=off a64fx; do
         emulate_kernels "$cpu"
     done
+    emulate_models cortex-a76 asimddp
+    emulate_models neoverse-n1 asimddp
+    step 'aarch64 threads on cortex-a76' env QEMU_CPU=cortex-a76 qemu-aarch64 -L /usr/aarch64-linux-gnu \
+        build-aarch64/bin/tests/test_threads --gtest_filter='Threads/Graphs.*/shufflenet_v2'
     if step 'smallest library for aarch64' eval 'cmake --preset minimal-aarch64 && cmake --build --preset minimal-aarch64 -j "$(nproc)" --target quoll_shared quoll_static'; then
         suite 'small builds' "${pytest[@]}" tests/python/test_small_builds.py
     fi

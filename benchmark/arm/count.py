@@ -57,7 +57,7 @@ def write_input(param, path):
     sizes = dict(re.findall(r'\b(\d+)=(-?\d+)', line))
     count = 1
     for key in ('0', '1', '2'):
-        count *= int(sizes[key])
+        count *= int(sizes.get(key, 1))
     state, values = 1, []
     for _ in range(count):
         state = (state * 1103515245 + 12345) & 0x7fffffff

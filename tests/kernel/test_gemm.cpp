@@ -771,7 +771,8 @@ TEST(Gemm, starts_from_residuals_of_half_floats) {
         }
 }
 
-// C of m x n for rows of A so far apart; row-major, or in blocks of a register's width.
+// C of m x n for rows of A so far apart; row-major, or in blocks of a register's width. Some of its
+// rows are compared with sums of doubles.
 std::vector<float> product(const KernelSet& set, size_t m, size_t n, size_t k, size_t a_row,
                            bool blocked, int threads) {
     std::mt19937 rng(7);
@@ -793,10 +794,16 @@ std::vector<float> product(const KernelSet& set, size_t m, size_t n, size_t k, s
     g.activation = FusedActivation(set, Activation());
     g.activation.low = -20.f;
     gemm_matrix(g, threads);
+    for (size_t i = 0; i < m; i += 11)
+        for (size_t j = 0; j < n; j++) {
+            double sum = bias[j];
+            for (size_t x = 0; x < k; x++) sum += (double)a[i * a_row + x] * b[j * k + x];
+            const size_t at = blocked ? j / lanes * m * lanes + i * lanes + j % lanes : i * n + j;
+            EXPECT_NEAR(c[at], std::max(sum, -20.), sum_tolerance(k + 1)) << i << ", " << j;
+        }
     return std::vector<float>(c.begin(), c.end());
 }
 
-// Such rows are copied; neither that nor threads change a sum.
 TEST(Gemm, stores_columns) {
     for (Isa isa : available_isas()) {
         SCOPED_TRACE(isa_name(isa));
@@ -850,6 +857,7 @@ TEST(Gemm, whole_panels) {
     }
 }
 
+// Such rows are copied; neither that nor threads change a sum.
 TEST(Gemm, rows_a_power_of_two_apart) {
     std::vector<const KernelSet*> sets = {&host_kernel_set()};
     for (Isa isa : available_isas()) sets.push_back(&kernel_set(isa));
@@ -866,6 +874,28 @@ TEST(Gemm, rows_a_power_of_two_apart) {
                     for (int threads : {1, 3, 5})
                         ASSERT_EQ(product(set, m, n, k, a_row, blocked, threads), expected)
                             << isa_name(set.isa) << " k " << k << " n " << n << " " << threads;
+                }
+    }
+}
+
+// Where tiles like them, rows are copied into blocks: for k of whole blocks, behind the end of
+// which nothing is read, and a last tile and a last panel that are not full.
+TEST(Gemm, rows_copied_into_blocks) {
+    std::vector<const KernelSet*> sets = {&host_kernel_set()};
+    for (Isa isa : available_isas()) sets.push_back(&kernel_set(isa));
+    for (const KernelSet* each : sets) {
+        const KernelSet& set = *each;
+        const size_t rows = set.gemm->max_rows, lanes = set.gemm->lanes;
+        const size_t columns = lanes * set.gemm->vectors;
+        for (size_t k : {4, 60, 1028})
+            for (size_t n : {9 * columns - 1, 8 * columns + lanes})
+                for (size_t m : {2 * rows, 10 * rows - 1}) {
+                    SCOPED_TRACE(::testing::Message()
+                                 << isa_name(set.isa) << " m " << m << " n " << n << " k " << k);
+                    const auto expected = product(set, m, n, k, k, false, 1);
+                    for (int threads : {1, 3})
+                        ASSERT_EQ(product(set, m, n, k, k + 1, false, threads), expected);
+                    if (n % lanes == 0) product(set, m, n, k, k + 1, true, 1);
                 }
     }
 }

@@ -2,6 +2,7 @@
 // that with which it runs; and a thread with a small stack can load and run all of it.
 #include <math.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -107,7 +108,9 @@ void on_small_stack(F f) {
     pthread_attr_t small;
     pthread_t thread;
     ASSERT_EQ(0, pthread_attr_init(&small));
-    ASSERT_EQ(0, pthread_attr_setstacksize(&small, kSmallStack));
+    // aarch64's threads have twice as much at least.
+    const size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN);
+    ASSERT_EQ(0, pthread_attr_setstacksize(&small, std::max<size_t>(kSmallStack, least)));
     const auto run = [](void* argument) -> void* {
         (*(F*)argument)();
         return nullptr;
@@ -180,27 +183,41 @@ protected:
         const int size = GetParam().size;
         return {text_of(GetParam().name, int8), {Shape(size, size, 3)}, Option(), int8};
     }
+    static bool has_wide_registers() { return host_kernel_set().lanes >= 8; }
+    static bool is_fast() {
+        const std::string name = GetParam().name;
+        return has_wide_registers() || name == "shufflenet_v2" || name == "mobilenet_v2";
+    }
+    static const std::vector<int>& many() { return has_wide_registers() ? kMany : kFew; }
 };
 
-// Instruction sets of short registers, and such as are emulated, take too long.
-#define QUOLL_NEED_WIDE_REGISTERS() \
-    if (host_kernel_set().lanes < 8) GTEST_SKIP() << "registers of less than eight floats"
+// With short registers, which are often emulated, some graphs by few threads.
+#define QUOLL_NEED_FAST_GRAPH() \
+    if (!is_fast()) GTEST_SKIP() << "registers of less than eight floats take too long"
 
 TEST_P(Graphs, fp32) {
-    QUOLL_NEED_WIDE_REGISTERS();
-    expect_same_bits(job(false), kMany);
+    QUOLL_NEED_FAST_GRAPH();
+    expect_same_bits(job(false), many());
 }
 
 TEST_P(Graphs, bf16) {
-    QUOLL_NEED_WIDE_REGISTERS();
+    QUOLL_NEED_FAST_GRAPH();
     Job bf16 = job(false);
     bf16.opt.use_bf16_storage = true;
     expect_same_bits(bf16, kFew);
 }
 
+TEST_P(Graphs, fp16_arithmetic) {
+    QUOLL_NEED_FAST_GRAPH();
+    if (!host_kernel_set().f16) GTEST_SKIP() << "no arithmetic of half floats";
+    Job fp16 = job(false);
+    fp16.opt.use_fp16_storage = fp16.opt.use_fp16_arithmetic = true;
+    expect_same_bits(fp16, kFew);
+}
+
 TEST_P(Graphs, int8) {
-    QUOLL_NEED_WIDE_REGISTERS();
-    expect_same_bits(job(true), kMany);
+    QUOLL_NEED_FAST_GRAPH();
+    expect_same_bits(job(true), many());
 }
 
 TEST_P(Graphs, tiles) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "layer/common/scratch.h"
+#include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/gemm/gemm_tiles.h"
 #include "runtime/thread_pool.h"
 
@@ -96,13 +97,30 @@ GemmProblem matrix_problem(const GemmMatrix& g) {
 
 // Large matrices whose rows of A are a power of two apart push each other out of the first-level
 // cache: a copy of the rows of some tiles, for one section of k, does not. So many columns of C
-// stay in the second-level cache with it.
+// stay in the second-level cache with it. Where tiles take blocks of neighbouring rows with fewer
+// loads than rows that lie apart, the copy is of such blocks, and worth its while for any A.
 enum { kBlockK = 512, kBlockTiles = 3, kBlockColumns = 1024, kBlockStep = kBlockK + 16 };
+enum { kBlockLanes = 4, kCopiedRows = kBlockTiles * kGemmMaxRows };
 // Too large for the stacks of some threads; not initialised.
 struct alignas(64) CopiedRows {
     CopiedRows() {}
-    float values[kBlockTiles * kGemmMaxRows * kBlockStep];
+    float values[kCopiedRows * kBlockStep];
+    GemmBlock blocks[kBlockK / kBlockLanes];
 };
+
+#if defined(__aarch64__)
+constexpr bool kTilesLikeBlocks = !kFewKernels;
+#else
+constexpr bool kTilesLikeBlocks = false;  // those of 32-bit ARM read blocks no better
+#endif
+
+// Vectors longer than 128 bits read rows anywhere as well. Copying is worth it from some panels on.
+bool copies_blocks(const GemmMatrix& g) {
+    const GemmKernels& kernels = *g.kernels->gemm;
+    const bool wide = kernels.step > kernels.lanes && kernels.halves == 2;
+    return kTilesLikeBlocks && kernels.blocks && !wide && g.k % kBlockLanes == 0 &&
+           g.n >= 8 * panel_columns(kernels);
+}
 
 // The kernels must be able to write all columns but those of the last panel. Threads share the rows
 // alone, so that each needs several tiles; with fewer gemm_run cuts the columns too.
@@ -110,16 +128,20 @@ bool takes_blocks(const GemmMatrix& g, int threads) {
     const GemmKernels& kernels = *g.kernels->gemm;
     if (k_unit(kernels) > 1) return false;
     if (threads > 1 && g.m < 3 * (size_t)threads * kernels.max_rows) return false;
-    return g.k > 0 && g.a_k == 1 && g.a_row % 1024 == 0 && g.m >= 2 * (size_t)kernels.max_rows &&
-           g.n >= 4 * panel_columns(kernels) &&
+    return g.k > 0 && g.a_k == 1 && g.m >= 2 * (size_t)kernels.max_rows &&
+           g.n >= 4 * panel_columns(kernels) && (g.a_row % 1024 == 0 || copies_blocks(g)) &&
            (g.c_pack >= g.n || panel_columns(kernels) % g.c_pack == 0) &&
            gemm_make_panel(matrix_problem(g), 0).direct;
 }
 
-// A's rows from m0 to m1, their part for one section of k.
-void copy_rows(const GemmMatrix& g, size_t k0, size_t k, size_t m0, size_t m1, float* to) {
-    for (size_t m = m0; m < m1; m++, to += kBlockStep)
-        std::copy_n(g.a + (ptrdiff_t)m * g.a_row + k0, k, to);
+// `count` values of a row of A, every four of them `step` floats further on.
+void copy_row(const float* from, size_t count, size_t step, float* to) {
+    if (step == kBlockLanes) {
+        std::copy_n(from, count, to);
+        return;
+    }
+    for (size_t i = 0; i < count; i += kBlockLanes, to += step)
+        memcpy(to, from + i, kBlockLanes * sizeof(float));
 }
 
 // Tiles [first, last) of `tiles` by panels [0, panels).
@@ -129,37 +151,50 @@ void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, si
     Scratch<CopiedRows> memory;
     memory->resize(1);
     float* const copied = memory[0].values;
+    GemmBlock* const blocks = memory[0].blocks;
+    const bool in_blocks = copies_blocks(g);
+    const size_t tile_rows = kernels.max_rows;
+    const size_t unit = in_blocks ? kBlockLanes : 1,
+                 step = in_blocks ? unit * tile_rows : kBlockLanes;
+    const size_t copied_tiles = in_blocks ? kCopiedRows / tile_rows : kBlockTiles;
     const size_t group = std::max<size_t>(1, kBlockColumns / panel_columns(kernels));
     const size_t sections = (g.k + kBlockK - 1) / kBlockK;
     // The first section, those between, and the last one differ in what they do besides.
-    GemmBlock block = {0, 0};
     GemmSection kinds[3];
     GemmProblem part = matrix_problem(g);
     part.a = copied;
     part.sections = kinds, part.num_sections = std::min<size_t>(3, sections);
     const auto run_tiles = [&](size_t r, size_t section, size_t p0) {
-        const size_t end = std::min(r + kBlockTiles, last);
+        const size_t count = std::min(copied_tiles, last - r);
         const size_t kind = section == 0 ? 0 : section + 1 == sections ? part.num_sections - 1 : 1;
-        block.k = partition_begin(g.k, sections, section);
-        kinds[kind] = {&block, 1, partition_length(g.k, sections, section), 0};
-        const size_t m0 = partition_begin(g.m, tiles, r);
-        copy_rows(g, block.k, kinds[kind].block_k, m0, partition_begin(g.m, tiles, end), copied);
+        const size_t k0 = partition_begin(g.k / unit, sections, section) * unit;
+        const size_t k = partition_length(g.k / unit, sections, section) * unit;
+        const size_t num_blocks = in_blocks ? k / unit : 1;
+        for (size_t i = 0; i < num_blocks; i++) blocks[i] = {(ptrdiff_t)(i * step), k0 + i * unit};
+        kinds[kind] = {blocks, num_blocks, k / num_blocks, in_blocks ? (ptrdiff_t)step : 0};
+        GemmRows rows[kCopiedRows];
+        for (size_t i = 0; i < count; i++) {
+            rows[i] = row_tiles[r + i];
+            const float* from = g.a + rows[i].a + (ptrdiff_t)k0;
+            rows[i].a = (ptrdiff_t)(i * tile_rows * kBlockStep);
+            rows[i].a_row = in_blocks ? kBlockLanes : kBlockStep;
+            for (int m = 0; m < rows[i].rows; m++)
+                copy_row(from + m * g.a_row, k, step, copied + rows[i].a + m * rows[i].a_row);
+        }
         for (size_t p = p0; p < std::min(p0 + group, panels); p++) {
             const GemmPanel panel = gemm_make_panel(part, p);
-            PanelFetch fetch = {nullptr, kinds[kind].block_k, end - r};
-            if (p + 1 < panels)
-                fetch.rows =
-                    panel.b + gemm_b_size(kernels, (g.k + block.k) * panel_columns(kernels));
-            for (size_t i = r; i < end; i++) {
-                GemmRows rows = row_tiles[i];
-                rows.a = (ptrdiff_t)((partition_begin(g.m, tiles, i) - m0) * kBlockStep);
-                rows.a_row = kBlockStep;
-                gemm_run_direct(part, &rows, 1, panel, kind, fetch.part(part, i - r));
+            PanelFetch fetch = {nullptr, k, count};
+            // Tiles of blocks fetch nothing.
+            if (p + 1 < panels && !in_blocks)
+                fetch.rows = panel.b + gemm_b_size(kernels, (g.k + k0) * panel_columns(kernels));
+            for (size_t i = 0, alike; i < count; i += alike) {
+                alike = in_blocks ? std::min<size_t>(rows[i].alike, count - i) : 1;
+                gemm_run_direct(part, rows + i, alike, panel, kind, fetch.part(part, i));
             }
         }
     };
     for (size_t p0 = 0; p0 < panels; p0 += group)
-        for (size_t r = first; r < last; r += kBlockTiles)
+        for (size_t r = first; r < last; r += copied_tiles)
             for (size_t section = 0; section < sections; section++) run_tiles(r, section, p0);
 }
 

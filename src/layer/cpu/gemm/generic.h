@@ -115,7 +115,10 @@ void pack_row_major(const float* src, size_t ld, size_t k, size_t count, size_t 
                     float* panel) {
     using V = s::vecf<s::kLanes>;
     for (; k; k--, src += ld) {
-        for (size_t n = 0; n < columns; n += s::kLanes, panel += s::kLanes)
+        size_t n = 0;
+        for (; n + s::kLanes <= count; n += s::kLanes, panel += s::kLanes)
+            V::load(src + n).store(panel);
+        for (; n < columns; n += s::kLanes, panel += s::kLanes)
             V::load_n(src + n, n < count ? count - n : 0).store(panel);
     }
 }
