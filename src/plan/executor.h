@@ -82,6 +82,7 @@ private:
     // executor_batches.cpp
     int forward_no_items(const Layer& layer);
     int forward_batch(const Step& step, int n);
+    int forward_whole(const Step& step);
     int forward_items(const Step& step, int n, bool* as_planned);
     int stack_item(const Layer& layer, const Mat& m, int b, int n, size_t i);
 

@@ -66,6 +66,10 @@ int Executor::forward_batch(const Step& step, int n) {
     if (into_batch) with.blob_allocator = slot.allocator();
     if (into_batch && layout.known && layout.batch == n)
         create_batch(layout.makes[0], n, opt, &layer_outputs_[0]);
+    if (plans_batch(layer) && step.sized.whole_batch && !layer_outputs_[0].empty()) {
+        const int status = forward_whole(step);
+        if (status != kOneByOne) return status;
+    }
     if (step.sized.items.pieces > 1 && !layer_outputs_[0].empty()) {
         bool as_planned;
         QUOLL_RETURN_IF_ERROR(forward_items(step, n, &as_planned));
@@ -84,6 +88,14 @@ int Executor::forward_batch(const Step& step, int n) {
         }
     }
     return kOk;
+}
+
+// All items at once; or kOneByOne.
+int Executor::forward_whole(const Step& step) {
+    const Layer& layer = *graph_->layers[step.layer];
+    std::vector<Mat> bottoms = layer_inputs_;
+    const Option with = layer.featmask ? masked_options(layer, opt) : opt;
+    return layer.forward_planned(*step.sized.plan, bottoms, layer_outputs_, false, with);
 }
 
 // Side by side. *as_planned: all items' output is what was expected; else it is lost.

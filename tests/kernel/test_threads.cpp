@@ -1,5 +1,6 @@
 // Answers have the same bits whatever the number of threads, that for which the net is loaded and
-// that with which it runs; and a thread with a small stack can load and run all of it.
+// that with which it runs; and whether items come as a batch or one by one. And a thread with a
+// small stack can load and run all of it.
 #include <math.h>
 #include <pthread.h>
 
@@ -53,8 +54,8 @@ struct Job {
     bool int8;
 };
 
-// Values of all outputs, as bytes; empty after a failure.
-std::vector<char> answer(const Net& net, const Job& job, int threads) {
+// Values of all outputs, as bytes; empty after a failure. item: that of the batch alone.
+std::vector<char> answer(const Net& net, const Job& job, int threads, int item = -1) {
     Extractor ex = net.create_extractor();
     ex.set_num_threads(threads);
     uint64_t state = 5;
@@ -64,6 +65,7 @@ std::vector<char> answer(const Net& net, const Job& job, int threads) {
         for (int b = 0; b < in.n; b++)
             for (int c = 0; c < in.c; c++)
                 fill_random(in.batch(b).channel(c), (size_t)in.w * in.h * in.d, -1.f, 1.f, &state);
+        if (item >= 0) in = in.batch(item).clone();
         if (ex.input(net.input_indexes()[i], in)) return {};
     }
     std::vector<char> bytes;
@@ -399,6 +401,72 @@ TEST_P(Layers, tiles) {
         expect_same_bits(job, kFew);
         if (job.int8) return;
     }
+}
+
+// ---------------------------------------------------------------- batches
+
+// A convolution of so many outputs, kernel x kernel with padding, stride.
+std::string convolution(int in, int out, int kernel, int stride, bool int8) {
+    std::ostringstream params;
+    params << "0=" << out << " 1=" << kernel << " 3=" << stride << " 4=" << kernel / 2
+           << " 5=1 9=1 6=" << in * out * kernel * kernel << (int8 ? " 8=1" : "");
+    return params.str();
+}
+
+// One behind another, with a sum of what came before the second one.
+std::string residual_net(int in, int out, int kernel, int stride, bool int8) {
+    return "7767517\n6 7\nInput in 0 1 x\nConvolution a 1 1 x a " +
+           convolution(in, out, 1, stride, int8) +
+           "\nSplit s 1 2 a a0 a1\nConvolution b 1 1 a0 b " +
+           convolution(out, out, kernel, 1, int8) +
+           "\nBinaryOp sum 2 1 b a1 c 0=0\nReLU relu 1 1 c d\n";
+}
+
+void expect_items(const Job& job) {
+    Net net;
+    ASSERT_TRUE(load(job, 1, &net));
+    std::vector<char> items;
+    for (int i = 0; i < job.inputs[0].n; i++) {
+        const std::vector<char> one = answer(net, job, 1, i);
+        items.insert(items.end(), one.begin(), one.end());
+    }
+    ASSERT_FALSE(is_zero(items));
+    for (int threads : {1, 2, 3, 4})
+        ASSERT_TRUE(answer(net, job, threads) == items) << threads << " threads";
+}
+
+void check_batches() {
+    const Shape inputs[] = {batch(8, Shape(7, 7, 64)),   batch(3, Shape(14, 14, 48)),
+                            batch(5, Shape(9, 5, 32)),   batch(2, Shape(1, 1, 160)),
+                            batch(33, Shape(3, 4, 40)),  batch(4, Shape(28, 27, 20)),
+                            batch(2, Shape(56, 56, 16)), batch(6, Shape(6, 1, 18))};
+    for (const Shape& in : inputs)
+        for (int out : {32, 72})
+            for (int kernel : {1, 3})
+                for (int stride : {1, 2})
+                    for (int type = 0; type < 3; type++) {
+                        Job job = {residual_net(in.c, out, kernel, stride, type == 2),
+                                   {in},
+                                   Option(),
+                                   type == 2};
+                        job.opt.use_bf16_storage = type == 1;
+                        SCOPED_TRACE(job.text + std::to_string(in.n) + " items of " +
+                                     std::to_string(in.w) + "x" + std::to_string(in.h) +
+                                     (type == 1 ? ", bf16" : ""));
+                        expect_items(job);
+                        if (testing::Test::HasFatalFailure()) return;
+                    }
+}
+
+TEST(Batches, vectors) {
+    QUOLL_NEED_WIDE_REGISTERS();
+    check_batches();
+}
+
+TEST(Batches, tiles) {
+    const Emulation emulation;
+    if (!host_kernel_set().split6) GTEST_SKIP() << "neither AMX nor AVX-512";
+    check_batches();
 }
 
 std::string name_of(const testing::TestParamInfo<LayerCase>& info) {
