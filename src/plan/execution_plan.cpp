@@ -369,6 +369,8 @@ void ExecutionPlan::Compiler::plan_layouts(const Layer& layer, const std::vector
         if (made.elempack > 1 && made.shares < 0 && count_planar_readers(layer.tops[i]) > 1)
             made.elempack = 1;
     }
+    if (step->items.pieces <= 1)
+        step->layout.overwritten = overwritten_by_batch(layer, step->layout);
     keep_layouts(layer, step->layout);
 }
 
