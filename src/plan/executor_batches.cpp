@@ -106,9 +106,8 @@ int Executor::forward_batch(const Step& step, int n) {
 // All items at once; or kOneByOne.
 int Executor::forward_whole(const Step& step) {
     const Layer& layer = *graph_->layers[step.layer];
-    std::vector<Mat> bottoms = layer_inputs_;
     const Option with = layer.featmask ? masked_options(layer, opt) : opt;
-    return layer.forward_planned(*step.sized.plan, bottoms, layer_outputs_, false, with);
+    return layer.forward_planned(*step.sized.plan, layer_inputs_, layer_outputs_, false, with);
 }
 
 // Side by side. *as_planned: all items' output is what was expected; else it is lost.

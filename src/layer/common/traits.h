@@ -26,9 +26,8 @@ enum Traits {
     // them. (Layer::support_inplace: each output is made in that of the input of its number.)
     kOverwritesInput = 16,
     // plan() may be asked about a batch though the layer takes one item at a time. By the plan that
-    // it makes then forward_planned() fills an output of all items, or finds that it is not what
-    // was
-    // planned and returns kOneByOne; without a plan the batch goes item by item.
+    // it makes then forward_planned() fills an output of all items, or finds blobs that are not as
+    // planned, leaves them as they are and returns kOneByOne. Without a plan items go one by one.
     kPlansBatch = 32,
 };
 enum { kOneByOne = 1 };

@@ -34,10 +34,6 @@ public:
         return kError;
     }
     template <class... Args>
-    int forward_batch(const Args&...) const {
-        return kError;
-    }
-    template <class... Args>
     int forward_added(const Args&...) const {
         return kError;
     }

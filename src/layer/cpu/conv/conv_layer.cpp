@@ -108,43 +108,47 @@ int ConvolutionCpu::plan(const std::vector<Shape>& bottoms, const Option& opt,
 // None where items one by one do as well.
 int ConvolutionCpu::plan_batch(std::vector<Shape> items, const Option& opt,
                                std::shared_ptr<const LayerPlan>* plan) const {
-    const int count = items[0].n;
-    for (Shape& s : items) {
-        if (s.n != count) return kOk;
-        s.n = 1;
-    }
+    const Shape all = items[0];
+    Shape sums;
     ConvGeometry g;
-    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, items, &g));
-    const DType dtype = items[0].dtype;
-    const bool flat = is_flat_input(*this, items[0]);
-    Shape sums = conv_output_shape(*this, g, DType::f32);
-    if (!int8_.created()) sums.dtype = dtype;
-    if (axes != 2 || flat || (add_input && items[1] != sums)) return kOk;
+    QUOLL_RETURN_IF_ERROR(batch_geometry(&items, &g, &sums));
+    if (axes != 2 || is_flat_input(*this, all) || (add_input && items[1] != sums)) return kOk;
     const std::shared_ptr<ConvolutionPlan> made = std::make_shared<ConvolutionPlan>();
     made->batch = true;
     if (int8_.created()) {
-        items[0].n = count;
-        made->int8 = int8_.plan(*this, g, items[0], opt);
+        made->int8 = int8_.plan(*this, g, all, opt);
         made->name = int8_.kernels(made->int8.get());
-        if (made->int8) *plan = made;
-        return kOk;
+    } else {
+        QUOLL_RETURN_IF_ERROR(
+            runner_.plan_batch(*this, *this, g, all.dtype, add_input != 0, all.n, opt, &made->f32));
+        made->name = algorithm_name(made->f32.algorithm);
     }
-    QUOLL_RETURN_IF_ERROR(
-        runner_.plan_batch(*this, *this, g, dtype, add_input != 0, count, opt, &made->f32));
-    made->name = algorithm_name(made->f32.algorithm);
-    if (made->f32.split) *plan = made;
+    if (made->int8 || made->f32.split) *plan = made;
+    return kOk;
+}
+
+// Of one item, as the first of `items` is then. sums: what is added to all of them.
+int ConvolutionCpu::batch_geometry(std::vector<Shape>* items, ConvGeometry* g, Shape* sums) const {
+    const int count = (*items)[0].n;
+    (*items)[0].n = 1;
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *items, g));
+    *sums = conv_output_shape(*this, *g, int8_.created() ? DType::f32 : (*items)[0].dtype);
+    sums->n = count;
     return kOk;
 }
 
 int ConvolutionCpu::forward_batch(const ConvolutionPlan& p, const std::vector<Mat>& bottoms,
                                   Mat* top, const Option& opt) const {
     ShapeList in(bottoms);
-    for (Shape& s : *in) s.n = 1;
+    Shape made;
     ConvGeometry g;
-    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *in, &g));
+    QUOLL_RETURN_IF_ERROR(batch_geometry(&*in, &g, &made));
+    if (add_input && in[1] != made) return kOneByOne;
+    made.dtype = top->dtype;
+    if (top->logical_shape() != made) return kOneByOne;
     const Mat added = add_input ? bottoms[1] : Mat();
-    return int8_.created() ? int8_.forward_batch(*p.int8, *this, g, bottoms[0], added, *top, opt)
-                           : runner_.forward_batch(p.f32, *this, g, bottoms[0], added, *top, opt);
+    return int8_.created() ? int8_.forward(p.int8.get(), *this, g, bottoms[0], added, *top, opt)
+                           : runner_.forward(p.f32, *this, g, bottoms[0], added, *top, opt);
 }
 
 int ConvolutionCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms,

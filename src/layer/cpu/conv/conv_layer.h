@@ -51,6 +51,7 @@ private:
     int make_plan(const std::vector<Shape>& bottoms, const Option& opt, ConvolutionPlan* p) const;
     int plan_batch(std::vector<Shape> items, const Option& opt,
                    std::shared_ptr<const LayerPlan>* plan) const;
+    int batch_geometry(std::vector<Shape>* items, ConvGeometry* g, Shape* sums) const;
     int forward_batch(const ConvolutionPlan& p, const std::vector<Mat>& bottoms, Mat* top,
                       const Option& opt) const;
     int forward_alone(const ConvolutionPlan& p, const Mat& bottom, Mat* top,

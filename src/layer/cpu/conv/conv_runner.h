@@ -64,7 +64,7 @@ public:
     // layer: the one that create() had.
     int plan(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g, DType dtype,
              bool adds, const Option& opt, ConvRunPlan* plan) const;
-    // The same for a batch of so many items, which forward_batch() then takes; plan->split stays
+    // The same for a batch of so many items, of which forward() then takes all; plan->split stays
     // null where these run one by one.
     int plan_batch(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
                    DType dtype, bool adds, int items, const Option& opt, ConvRunPlan* plan) const;
@@ -74,13 +74,10 @@ public:
     // or of the output's shape and any elempack, f32 or bf16; with add_input and an empty one the
     // activation is left out. top is created, of bottom's dtype (or bf16, which f32 may become
     // where opt has bf16 storage), or is `added`, over which the output is written if its dtype and
-    // elempack are right.
+    // elempack are right. Of a batch, `g` being that of one item, top is there and has its shape;
+    // kOneByOne: the blobs do not lie as planned.
     int forward(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
                 const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;
-    // All items of a batch into `top`, which is there; g: of one item. kOneByOne: blobs lie
-    // otherwise than planned.
-    int forward_batch(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
-                      const Mat& bottom, const Mat& added, const Mat& top, const Option& opt) const;
     // The same for blobs of one type each, f32 or bf16.
     int forward_f32(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
                     const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;

@@ -53,11 +53,17 @@ int ConvRunner::forward_f32(const ConvRunPlan& plan, const ConvolutionFields& s,
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
     in = conv_channels(s, in);
     QUOLL_RETURN_IF_ERROR(prepare_added(s, added, bottom.dtype, out_pack_, opt, &add));
-    if (!added.empty() && top.data == added.data && top.dtype == bottom.dtype &&
-        top.elempack == out_pack_)
+    if (in.n > 1) {
+        if (top.dtype != made || top.elempack != out_pack_ ||
+            (!add.empty() && add.nstep != top.nstep))
+            return kOneByOne;
+        out = top;
+    } else if (!added.empty() && top.data == added.data && top.dtype == bottom.dtype &&
+               top.elempack == out_pack_) {
         out = add;
-    else
+    } else {
         QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, made, out_pack_, opt, &top, &out));
+    }
     if (must_pad(s, g, shape_of(g)))
         QUOLL_RETURN_IF_ERROR(pad_input(in, s.pad_value, opt, &g, &in));
 
@@ -89,21 +95,6 @@ ConvRunner::Blobs ConvRunner::blobs_of(const ConvolutionFields& s, const Call& c
     blobs.out_group = out_blocks * call.shape.out_step * size;
     if (!s.add_input || !added.empty()) blobs.activation = activation_;
     return blobs;
-}
-
-int ConvRunner::forward_batch(const ConvRunPlan& plan, const ConvolutionFields& s,
-                              const ConvGeometry& g, const Mat& bottom, const Mat& added,
-                              const Mat& top, const Option& opt) const {
-    Shape made = conv_output_shape(s, g, made_type(plan, s, g, bottom.dtype, opt));
-    made.n = bottom.n;
-    Mat in, add;
-    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
-    if (!added.empty()) QUOLL_RETURN_IF_ERROR(with_elempack(added, out_pack_, opt, &add));
-    const bool adds_top = add.logical_shape() == made && add.nstep == top.nstep;
-    if (top.logical_shape() != made || top.elempack != out_pack_ || (s.add_input && !adds_top))
-        return kOneByOne;
-    const Call call = call_of(g, in, top, opt);
-    return run(plan, call, blobs_of(s, call, in, add, top), opt);
 }
 
 // The f32 output as f16.

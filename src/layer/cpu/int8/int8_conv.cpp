@@ -452,6 +452,11 @@ int Int8Conv::forward(const Int8TilePlan* tiles, const ConvolutionFields& s, con
     if (flat) {
         top.create(Shape(s.num_output, dtype), out_pack_, opt.blob_allocator);
         channels = top;
+    } else if (b.in.n > 1) {
+        if (top.dtype != dtype || top.elempack != out_pack_ ||
+            (!add.empty() && add.nstep != top.nstep))
+            return kOneByOne;
+        channels = top;
     } else if (!b.to_s8 && !add.empty() && add.data == top.data) {
         channels = conv_channels(s, top);
     } else {
@@ -461,41 +466,17 @@ int Int8Conv::forward(const Int8TilePlan* tiles, const ConvolutionFields& s, con
     b.c = top.data;
     b.c_block = flat ? (size_t)out_pack_ : channels.cstep * out_pack_;
     if (!add.empty()) b.add = add, b.add_block = add.cstep * out_pack_;
-    const int threads = threads_of(g, opt);
+    const int threads = threads_of(g, opt, b.in.n);
     if (winograd_.created()) return run_winograd(g, b, threads, opt);
     if (!tiles) return run_vectors(g, b, threads, opt);
     // A blob may lie within a larger one.
-    const TileShape shape = tiles_of(
-        g, 1, {b.in.dtype, (b.in.dims == 1 ? 1 : b.in.cstep) * in_pack_, 0}, {dtype, b.c_block, 0});
-    if (tiles->shape() == shape && tiles->threads() == threads) return run_tiles(*tiles, g, b, opt);
-    if (!Int8TilePlan::is_supported(shape)) return run_vectors(g, b, threads, opt);
-    return run_tiles(Int8TilePlan(*units_, shape, channels_together(), threads), g, b, opt);
-}
-
-int Int8Conv::forward_batch(const Int8TilePlan& tiles, const ConvolutionFields& s,
-                            const ConvGeometry& g, const Mat& bottom, const Mat& added,
-                            const Mat& top, const Option& opt) const {
-    Shape made = conv_output_shape(s, g, s.int8_output() ? DType::s8 : DType::f32);
-    made.n = bottom.n;
-    Shape sums = made;
-    sums.dtype = DType::f32;
-    Blobs b = {};
-    Mat add;
-    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &b.in));
-    if (!added.empty()) QUOLL_RETURN_IF_ERROR(with_elempack(added, out_pack_, opt, &add));
-    const bool adds_top = add.logical_shape() == sums && add.nstep == top.nstep;
-    if (top.logical_shape() != made || top.elempack != out_pack_ || (s.add_input && !adds_top))
-        return kOneByOne;
-    b.c = top.data, b.c_block = top.cstep * out_pack_;
-    b.to_s8 = made.dtype == DType::s8;
-    b.add = add, b.add_block = add.cstep * out_pack_;
-    b.activation = &activation_;
-    const int threads = threads_of(g, opt, bottom.n);
     const TileShape shape =
-        tiles_of(g, bottom.n, {b.in.dtype, b.in.cstep * in_pack_, b.in.nstep * in_pack_},
-                 {made.dtype, b.c_block, top.nstep * out_pack_});
-    if (tiles.shape() == shape && tiles.threads() == threads) return run_tiles(tiles, g, b, opt);
-    if (!Int8TilePlan::is_supported(shape)) return kOneByOne;
+        tiles_of(g, b.in.n,
+                 {b.in.dtype, (b.in.dims == 1 ? 1 : b.in.cstep) * in_pack_, b.in.nstep * in_pack_},
+                 {dtype, b.c_block, top.nstep * out_pack_});
+    if (tiles->shape() == shape && tiles->threads() == threads) return run_tiles(*tiles, g, b, opt);
+    if (!Int8TilePlan::is_supported(shape))
+        return b.in.n > 1 ? (int)kOneByOne : run_vectors(g, b, threads, opt);
     return run_tiles(Int8TilePlan(*units_, shape, channels_together(), threads), g, b, opt);
 }
 

@@ -23,21 +23,18 @@ public:
     bool created() const { return !weights_.empty(); }
     int out_pack() const { return out_pack_; }
     // On tile units, for an input of this size, which convolution_geometry accepted for `g`, and
-    // this dtype, f32 or s8; null where these are missing or slower than vectors. Of a batch, with
-    // `g` of one item: for forward_batch(), and null also where items run one by one.
+    // this dtype, f32 or s8; null where these are missing or slower than vectors. Of a batch, `g`
+    // being that of one item: for all items; null also where these run one by one.
     std::shared_ptr<const Int8TilePlan> plan(const ConvolutionFields& s, const ConvGeometry& g,
                                              const Shape& bottom, const Option& opt) const;
     // bottom: as convolution_geometry accepted it for `g`, any elempack, f32 or s8. added: f32 of
     // the output's shape and any elempack, or empty; with add_input and an empty one the output is
     // f32 sums without activation. top is created, over what is added where it can be if it comes
     // as the same Mat. kUnsuitable, and top is of no use: the padded input would dwarf what is in
-    // it.
+    // it. Of a batch top is there and has its shape; kOneByOne: blobs do not lie as planned.
     enum { kUnsuitable = 1 };
     int forward(const Int8TilePlan* tiles, const ConvolutionFields& s, const ConvGeometry& g,
                 const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;
-    // All items of a batch into `top`, which is there; kOneByOne: blobs lie otherwise than planned.
-    int forward_batch(const Int8TilePlan& tiles, const ConvolutionFields& s, const ConvGeometry& g,
-                      const Mat& bottom, const Mat& added, const Mat& top, const Option& opt) const;
     // The name of what multiplies by such a plan.
     const char* kernels(const Int8TilePlan* tiles) const {
         return tiles ? units_->name : kernels_->name;
