@@ -311,17 +311,20 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
     set_outputs(layer, out);
     if (without_values || graph_.is_off_host(plan_.order_[segment_->end])) return;
     plan_inputs(layer, &step->layout);
-    for (size_t i = 0; i < in.size(); i++) {
-        in[i] = step->layout.inputs[i].shape;
-        if (!layer.support_batch) in[i].n = 1;
-    }
+    for (size_t i = 0; i < in.size(); i++) in[i] = step->layout.inputs[i].shape;
     step->layout.batch = layer.support_batch ? 1 : batch;
     Option with = layer.featmask ? masked_options(layer, opt_) : opt_;
-    step->items = items_side_by_side(layer, in, out, step->layout.batch, with);
-    with.num_threads = step->items.threads;
+    const bool may_be_whole = plans_batch(layer) && step->layout.batch > 1 && !out.empty();
     // Without a plan forward() decides, and says what is wrong.
-    const int planned = layer.plan(in, with, &step->plan);
-    if (planned != kOk) step->plan.reset();
+    if (may_be_whole && layer.plan(in, with, &step->plan) != kOk) step->plan.reset();
+    step->whole_batch = may_be_whole && step->plan;
+    step->items = {1, with.num_threads};
+    if (!step->whole_batch) {
+        for (Shape& s : in) s.n = layer.support_batch ? s.n : 1;
+        step->items = items_side_by_side(layer, in, out, step->layout.batch, with);
+        with.num_threads = step->items.threads;
+        if (layer.plan(in, with, &step->plan) != kOk) step->plan.reset();
+    }
     if (step->plan) step->inputs = in;
     if (out.size() != layer.tops.size()) return;
     step->told = out;
@@ -367,6 +370,8 @@ void ExecutionPlan::Compiler::plan_layouts(const Layer& layer, const std::vector
         if (made.elempack > 1 && made.shares < 0 && count_planar_readers(layer.tops[i]) > 1)
             made.elempack = 1;
     }
+    if (step->items.pieces <= 1)
+        step->layout.overwritten = overwritten_by_batch(layer, step->layout);
     keep_layouts(layer, step->layout);
 }
 

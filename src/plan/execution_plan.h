@@ -60,6 +60,7 @@ struct PlanOptions {
 struct PlanSegment {
     struct Step {
         std::vector<Shape> inputs;  // as the layer gets them, of one item where it takes no batch
+        bool whole_batch = false;   // by kPlansBatch: `plan` and `inputs` are of all items
         std::shared_ptr<const LayerPlan> plan;  // null: the layer has nothing to decide
         StepLayout layout;
         SideBySide items = {1, 1};  // of a batch; `plan` is for so many threads

@@ -13,12 +13,6 @@ namespace quoll {
 
 namespace {
 
-bool owned_alone(const std::vector<Mat>& mats) {
-    for (const Mat& m : mats)
-        if (!m.refcount || references(m.refcount) != 1) return false;
-    return true;
-}
-
 bool are_planned(const std::vector<Mat>& inputs, const std::vector<Shape>& planned) {
     if (inputs.size() != planned.size()) return false;
     for (size_t i = 0; i < inputs.size(); i++)
@@ -32,6 +26,12 @@ bool has_no_items(const std::vector<Mat>& blobs) {
 }
 
 }  // namespace
+
+bool Executor::owned_alone(const std::vector<Mat>& mats) {
+    for (const Mat& m : mats)
+        if (!m.refcount || references(m.refcount) != 1) return false;
+    return true;
+}
 
 Executor::Executor(const NetGraph& graph, ExecutionPlans& plans, RunBuffers* buffers,
                    const Option& o)

@@ -82,6 +82,9 @@ private:
     // executor_batches.cpp
     int forward_no_items(const Layer& layer);
     int forward_batch(const Step& step, int n);
+    bool begin_batch(const Step& step, int n);
+    static bool owned_alone(const std::vector<Mat>& mats);
+    int forward_whole(const Step& step);
     int forward_items(const Step& step, int n, bool* as_planned);
     int stack_item(const Layer& layer, const Mat& m, int b, int n, size_t i);
 

@@ -53,20 +53,37 @@ int Executor::forward_no_items(const Layer& layer) {
     return kOk;
 }
 
+// Sets layer_outputs_[0] where what the layer makes of the batch is known. True if that is an
+// input, in whose memory the layer may work.
+bool Executor::begin_batch(const Step& step, int n) {
+    const StepLayout& layout = step.sized.layout;
+    if (!layout.known || layout.batch != n) return false;
+    const int over = layout.overwritten;
+    if (over >= 0 && owned_alone(layer_inputs_) &&
+        lies_as(layer_inputs_[over], layout.outputs[0])) {
+        layer_outputs_[0] = layer_inputs_[over];
+        return true;
+    }
+    create_batch(layout.makes[0], n, opt, &layer_outputs_[0]);
+    return false;
+}
+
 // Runs the layer for each item, and has the results in one Mat; inputs with n = 1 serve every item.
 int Executor::forward_batch(const Step& step, int n) {
     const Layer& layer = *graph_->layers[step.layer];
     for (const Mat& m : layer_inputs_)
         if (m.n != 1 && m.n != n) return layer.fail("inputs with batch counts %d and %d", m.n, n);
-    const StepLayout& layout = step.sized.layout;
     layer_outputs_.assign(layer.tops.size(), Mat());
     BatchSlot slot(opt.blob_allocator);
     Option with = opt;
     const bool into_batch = writes_into_batch(layer);
     if (into_batch) with.blob_allocator = slot.allocator();
-    if (into_batch && layout.known && layout.batch == n)
-        create_batch(layout.makes[0], n, opt, &layer_outputs_[0]);
-    if (step.sized.items.pieces > 1 && !layer_outputs_[0].empty()) {
+    const bool inplace = into_batch && begin_batch(step, n);
+    if (plans_batch(layer) && step.sized.whole_batch && !layer_outputs_[0].empty()) {
+        const int status = forward_whole(step);
+        if (status != kOneByOne) return status;
+    }
+    if (QUOLL_THREADS && step.sized.items.pieces > 1 && !layer_outputs_[0].empty()) {
         bool as_planned;
         QUOLL_RETURN_IF_ERROR(forward_items(step, n, &as_planned));
         if (as_planned) return kOk;
@@ -74,8 +91,8 @@ int Executor::forward_batch(const Step& step, int n) {
     for (int b = 0; b < n; b++) {
         std::vector<Mat> bottoms, tops(layer.tops.size());
         for (const Mat& m : layer_inputs_) bottoms.push_back(m.n == 1 ? m : m.batch(b));
-        if (into_batch) slot.offer(layer_outputs_[0], b, &tops[0]);
-        QUOLL_RETURN_IF_ERROR(forward(layer, &step.sized, &bottoms, &tops, false, with));
+        if (into_batch && !inplace) slot.offer(layer_outputs_[0], b, &tops[0]);
+        QUOLL_RETURN_IF_ERROR(forward(layer, &step.sized, &bottoms, &tops, inplace, with));
         layer_outputs_.resize(tops.size());
         for (size_t i = 0; i < tops.size(); i++) {
             if (slot.holds(tops[i]) && !is_in_place(tops[i], layer_outputs_[i], b))
@@ -84,6 +101,13 @@ int Executor::forward_batch(const Step& step, int n) {
         }
     }
     return kOk;
+}
+
+// All items at once; or kOneByOne.
+int Executor::forward_whole(const Step& step) {
+    const Layer& layer = *graph_->layers[step.layer];
+    const Option with = layer.featmask ? masked_options(layer, opt) : opt;
+    return layer.forward_planned(*step.sized.plan, layer_inputs_, layer_outputs_, false, with);
 }
 
 // Side by side. *as_planned: all items' output is what was expected; else it is lost.

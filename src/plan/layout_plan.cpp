@@ -1,5 +1,7 @@
 #include "plan/layout_plan.h"
 
+#include "layer/nn/convolution.h"
+#include "plan/batch_slot.h"
 #include "plan/execution_plan.h"
 
 namespace quoll {
@@ -53,6 +55,19 @@ void plan_outputs(const Layer& layer, const LayerPlan* plan, const std::vector<S
         const bool narrows = out.shape.dtype == DType::f32 && out.shape.total() > 0;
         if (narrows && stored != DType::f32) out.shape.dtype = stored;
     }
+}
+
+int overwritten_by_batch(const Layer& layer, const StepLayout& step) {
+    if (step.batch <= 1 || !step.known || !runs_in_place(layer) || !writes_into_batch(layer))
+        return -1;
+    BlobLayout all = step.makes[0];
+    all.shape.n = step.batch;
+    // What serves every item stays.
+    for (const BlobLayout& in : step.inputs)
+        if (in.shape.n != step.batch) return -1;
+    for (size_t k = as<Convolution>(&layer) ? 1 : 0; k < step.inputs.size(); k++)
+        if (same_layout(step.inputs[k], all) && same_layout(step.outputs[0], all)) return (int)k;
+    return -1;
 }
 
 }  // namespace quoll

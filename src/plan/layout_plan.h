@@ -19,6 +19,8 @@ struct StepLayout {
     std::vector<BlobLayout> makes;    // outputs, as the layer makes them
     std::vector<BlobLayout> outputs;  // as the next steps find them
     int batch = 1;                    // items that the layer runs for one by one
+    // The input over which the output of a batch is made if nobody else needs it; -1: none.
+    int overwritten = -1;
     // Of the segment that the step belongs to, where an observer sees the layout; null: none.
     const SegmentMemory* memory = nullptr;
 };
@@ -34,6 +36,8 @@ void plan_inputs(const Layer& layer, StepLayout* step);
 // planned before.
 void plan_outputs(const Layer& layer, const LayerPlan* plan, const std::vector<Shape>& shapes,
                   DType stored, const Option& opt, StepLayout* step);
+// StepLayout::overwritten of a layer that runs for one item after the other.
+int overwritten_by_batch(const Layer& layer, const StepLayout& step);
 
 }  // namespace quoll
 

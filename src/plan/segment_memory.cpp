@@ -183,6 +183,7 @@ int Simulation::output_memory(const Layer& layer, const StepLayout& layout, size
         hold(add(layout.makes[i]));  // of an item
         let_go((int)memories_.size() - 1);
     }
+    if (alone && layout.overwritten >= 0) return inputs_[layout.overwritten];
     if (layout.batch > 1) return add(layout.outputs[i]);
     if (as<MemoryData>(&layer)) {
         memories_.push_back(Memory());

@@ -275,6 +275,51 @@ TEST(SplitPlan, bf16_blobs) {
         }
 }
 
+// All items of a batch at once give, bit for bit, what each of them gives alone, which is what the
+// tests above compare with sums in double; and nothing is written between items.
+TEST(SplitPlan, batches) {
+    QUOLL_NEED_KERNELS();
+    size_t tried = 0;
+    for (const SplitGemmKernels* kernels : all_kernels())
+        for (int i = 0; kernels->products == 1 && i < 120; i++) {
+            Case t = random_case();
+            if (i % 3 == 0) {  // pixels that vectors read where they lie, or tiles across items
+                t.kernel_w = t.kernel_h = t.stride_w = t.stride_h = 1;
+                t.left = t.right = t.top = t.bottom = 0;
+                t.in_w = pick(1, 9), t.in_h = pick(1, 9);
+                t.in_pack = 16, t.in_c = 16 * pick(1, 6);
+            }
+            const size_t items = (size_t)pick(2, 5), gap = (size_t)pick(0, 2) * 8;
+            Blobs b(t);
+            const size_t in_item = b.in.size() + gap, out_item = b.out.size() + gap;
+            Guarded<uint16_t> in(items * in_item - gap), out(items * out_item - gap),
+                residual(out.size()), want(b.out.size());
+            for (uint16_t& x : in) x = bfloat_from_float(uniform());
+            for (uint16_t& x : residual) x = bfloat_from_float(uniform());
+            for (uint16_t& x : out) x = 0x425c;  // 55
+            b.shape.reduced_in = b.shape.reduced_out = true;
+            const TileShape one = b.shape;
+            if (!SplitPlan(*kernels, one, t.threads).extends_to_batch()) continue;
+            SCOPED_TRACE(std::to_string(items) + " items, " + text(*kernels, t));
+            b.shape.items = (int)items;
+            b.shape.in_item = (ptrdiff_t)in_item, b.shape.out_item = (ptrdiff_t)out_item;
+            run(*kernels, t, b, in.data(), out.data(), residual.data());
+            if (HasFatalFailure()) return;
+            b.shape = one;
+            for (size_t k = 0; k < items; k++) {
+                for (uint16_t& x : want) x = 0x425c;
+                run(*kernels, t, b, in.data() + k * in_item, want.data(),
+                    residual.data() + k * out_item);
+                for (size_t j = 0; j < want.size(); j++)
+                    ASSERT_EQ(out[k * out_item + j], want[j]) << "item " << k << " at " << j;
+                for (size_t j = want.size(); k + 1 < items && j < out_item; j++)
+                    ASSERT_EQ(out[k * out_item + j], 0x425c) << "behind item " << k;
+            }
+            tried++;
+        }
+    ASSERT_GT(tried, 60u);
+}
+
 // A NaN or infinity of one pixel reaches the outputs whose window has it, and no other.
 TEST(SplitPlan, nan_stays_in_its_windows) {
     QUOLL_NEED_KERNELS();

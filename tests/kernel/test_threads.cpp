@@ -1,5 +1,6 @@
 // Answers have the same bits whatever the number of threads, that for which the net is loaded and
-// that with which it runs; and a thread with a small stack can load and run all of it.
+// that with which it runs; and whether items come as a batch or one by one. And a thread with a
+// small stack can load and run all of it.
 #include <math.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -54,8 +55,8 @@ struct Job {
     bool int8;
 };
 
-// Values of all outputs, as bytes; empty after a failure.
-std::vector<char> answer(const Net& net, const Job& job, int threads) {
+// Values of all outputs, as bytes; empty after a failure. item: that of the batch alone.
+std::vector<char> answer(const Net& net, const Job& job, int threads, int item = -1) {
     Extractor ex = net.create_extractor();
     ex.set_num_threads(threads);
     uint64_t state = 5;
@@ -65,6 +66,7 @@ std::vector<char> answer(const Net& net, const Job& job, int threads) {
         for (int b = 0; b < in.n; b++)
             for (int c = 0; c < in.c; c++)
                 fill_random(in.batch(b).channel(c), (size_t)in.w * in.h * in.d, -1.f, 1.f, &state);
+        if (item >= 0) in = in.batch(item).clone();
         if (ex.input(net.input_indexes()[i], in)) return {};
     }
     std::vector<char> bytes;
@@ -416,6 +418,77 @@ TEST_P(Layers, tiles) {
         expect_same_bits(job, kFew);
         if (job.int8) return;
     }
+}
+
+// ---------------------------------------------------------------- batches
+
+// A convolution of so many outputs, kernel x kernel with padding, stride.
+std::string convolution(int in, int out, int kernel, int stride, bool int8) {
+    std::ostringstream params;
+    params << "0=" << out << " 1=" << kernel << " 3=" << stride << " 4=" << kernel / 2
+           << " 5=1 9=1 6=" << in * out * kernel * kernel << (int8 ? " 8=1" : "");
+    return params.str();
+}
+
+// A convolution and another one behind it, to which is added what it reads (identity), or what a
+// third one made, which nobody else needs.
+std::string residual_net(int in, int out, int kernel, int stride, bool int8, bool identity) {
+    const std::string first = convolution(in, out, 1, stride, int8);
+    const std::string layers = identity
+                                   ? "Convolution a 1 1 x a " + first + "\nSplit s 1 2 a a0 b1\n"
+                                   : "Split s 1 2 x x0 x1\nConvolution a 1 1 x0 a0 " + first +
+                                         "\nConvolution b 1 1 x1 b1 " + first + "\n";
+    return std::string("7767517\n") + (identity ? "6 7\n" : "7 8\n") + "Input in 0 1 x\n" + layers +
+           "Convolution c 1 1 a0 c " + convolution(out, out, kernel, 1, int8) +
+           "\nBinaryOp sum 2 1 c b1 d 0=0\nReLU relu 1 1 d e\n";
+}
+
+void expect_items(const Job& job) {
+    Net net;
+    ASSERT_TRUE(load(job, 1, &net));
+    std::vector<char> items;
+    for (int i = 0; i < job.inputs[0].n; i++) {
+        const std::vector<char> one = answer(net, job, 1, i);
+        items.insert(items.end(), one.begin(), one.end());
+    }
+    ASSERT_FALSE(is_zero(items));
+    for (int threads : {1, 2, 3, 4})
+        ASSERT_TRUE(answer(net, job, threads) == items) << threads << " threads";
+}
+
+void check_batches() {
+    const Shape inputs[] = {batch(8, Shape(7, 7, 64)),   batch(3, Shape(14, 14, 48)),
+                            batch(5, Shape(9, 5, 32)),   batch(2, Shape(1, 1, 160)),
+                            batch(33, Shape(3, 4, 40)),  batch(4, Shape(28, 27, 20)),
+                            batch(2, Shape(56, 56, 16)), batch(6, Shape(6, 1, 18))};
+    for (const Shape& in : inputs)
+        for (int out : {32, 72})
+            for (int kernel : {1, 3})
+                for (int stride : {1, 2})
+                    for (int type = 0; type < 3; type++) {
+                        const bool identity = out == 32;
+                        Job job = {residual_net(in.c, out, kernel, stride, type == 2, identity),
+                                   {in},
+                                   Option(),
+                                   type == 2};
+                        job.opt.use_bf16_storage = type == 1;
+                        SCOPED_TRACE(job.text + std::to_string(in.n) + " items of " +
+                                     std::to_string(in.w) + "x" + std::to_string(in.h) +
+                                     (type == 1 ? ", bf16" : ""));
+                        expect_items(job);
+                        if (testing::Test::HasFatalFailure()) return;
+                    }
+}
+
+TEST(Batches, vectors) {
+    QUOLL_NEED_WIDE_REGISTERS();
+    check_batches();
+}
+
+TEST(Batches, tiles) {
+    const Emulation emulation;
+    if (!host_kernel_set().split6) GTEST_SKIP() << "neither AMX nor AVX-512";
+    check_batches();
 }
 
 std::string name_of(const testing::TestParamInfo<LayerCase>& info) {

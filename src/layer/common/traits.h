@@ -25,8 +25,20 @@ enum Traits {
     // One output of several inputs, which forward_inplace(vector) may make in the memory of one of
     // them. (Layer::support_inplace: each output is made in that of the input of its number.)
     kOverwritesInput = 16,
+    // plan() may be asked about a batch though the layer takes one item at a time. By the plan that
+    // it makes then forward_planned() fills an output of all items, or finds blobs that are not as
+    // planned, leaves them as they are and returns kOneByOne. Without a plan items go one by one.
+    kPlansBatch = 32,
 };
+enum { kOneByOne = 1 };
 inline bool has_trait(const Layer& layer, Traits trait) { return (layer.traits() & trait) != 0; }
+
+// Those that do run on tile units: without these there is no code for it.
+#if defined(QUOLL_NO_TILE_UNITS)
+inline bool plans_batch(const Layer&) { return false; }
+#else
+inline bool plans_batch(const Layer& layer) { return has_trait(layer, kPlansBatch); }
+#endif
 
 // Whether forward_inplace() is there to be called on inputs that nobody else needs.
 inline bool runs_in_place(const Layer& layer) {

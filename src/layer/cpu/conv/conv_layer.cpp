@@ -98,16 +98,64 @@ int ConvolutionCpu::plan(const std::vector<Shape>& bottoms, const Option& opt,
                          std::shared_ptr<const LayerPlan>* plan) const {
     plan->reset();
     if (!is_fast(bottoms.size())) return kOk;
+    if (kHasTileUnits && bottoms[0].n > 1) return plan_batch(bottoms, opt, plan);
     const std::shared_ptr<ConvolutionPlan> made = std::make_shared<ConvolutionPlan>();
     QUOLL_RETURN_IF_ERROR(make_plan(bottoms, opt, made.get()));
     *plan = made;
     return kOk;
 }
 
+// None where items one by one do as well.
+int ConvolutionCpu::plan_batch(std::vector<Shape> items, const Option& opt,
+                               std::shared_ptr<const LayerPlan>* plan) const {
+    const Shape all = items[0];
+    Shape sums;
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(batch_geometry(&items, &g, &sums));
+    if (axes != 2 || is_flat_input(*this, all) || (add_input && items[1] != sums)) return kOk;
+    const std::shared_ptr<ConvolutionPlan> made = std::make_shared<ConvolutionPlan>();
+    made->batch = true;
+    if (int8_.created()) {
+        made->int8 = int8_.plan(*this, g, all, opt);
+        made->name = int8_.kernels(made->int8.get());
+    } else {
+        QUOLL_RETURN_IF_ERROR(
+            runner_.plan_batch(*this, *this, g, all.dtype, add_input != 0, all.n, opt, &made->f32));
+        made->name = algorithm_name(made->f32.algorithm);
+    }
+    if (made->int8 || made->f32.split) *plan = made;
+    return kOk;
+}
+
+// Of one item, as the first of `items` is then. sums: what is added to all of them.
+int ConvolutionCpu::batch_geometry(std::vector<Shape>* items, ConvGeometry* g, Shape* sums) const {
+    const int count = (*items)[0].n;
+    (*items)[0].n = 1;
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *items, g));
+    *sums = conv_output_shape(*this, *g, int8_.created() ? DType::f32 : (*items)[0].dtype);
+    sums->n = count;
+    return kOk;
+}
+
+int ConvolutionCpu::forward_batch(const ConvolutionPlan& p, const std::vector<Mat>& bottoms,
+                                  Mat* top, const Option& opt) const {
+    ShapeList in(bottoms);
+    Shape made;
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(batch_geometry(&*in, &g, &made));
+    if (add_input && in[1] != made) return kOneByOne;
+    made.dtype = top->dtype;
+    if (top->logical_shape() != made) return kOneByOne;
+    const Mat added = add_input ? bottoms[1] : Mat();
+    return int8_.created() ? int8_.forward(p.int8.get(), *this, g, bottoms[0], added, *top, opt)
+                           : runner_.forward(p.f32, *this, g, bottoms[0], added, *top, opt);
+}
+
 int ConvolutionCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms,
                                     std::vector<Mat>& tops, bool inplace, const Option& opt) const {
     const ConvolutionPlan& p = static_cast<const ConvolutionPlan&>(plan);
     tops.resize(1);
+    if (kHasTileUnits && p.batch) return forward_batch(p, bottoms, &tops[0], opt);
     if (!add_input) return forward_alone(p, bottoms[0], &tops[0], opt);
     if (inplace) tops[0] = bottoms[1];
     return forward_with_add(p, bottoms[0], bottoms[1], &tops[0], opt);

@@ -14,6 +14,7 @@ struct ConvolutionPlan : public LayerPlan {
 
     const char* name = "";  // of f32 weights algorithm_name(); of int8 ones Int8Conv::kernels()
     ConvRunPlan f32;
+    bool batch = false;  // of all items
     std::shared_ptr<const Int8TilePlan> int8;
 };
 
@@ -36,7 +37,8 @@ public:
                 const Option& opt) const override;
     unsigned traits() const override {
         const bool adds = add_input && (runner_.created() || int8_.created());
-        return Convolution::traits() | kCreatesOutput | (adds ? kOverwritesInput : 0);
+        return Convolution::traits() | kCreatesOutput | (adds ? kOverwritesInput : 0) |
+               (kHasTileUnits ? kPlansBatch : 0);
     }
     // With add_input: over what is added, if it can be.
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
@@ -47,6 +49,11 @@ private:
     // Not on the reference, for so many inputs.
     bool is_fast(size_t inputs) const;
     int make_plan(const std::vector<Shape>& bottoms, const Option& opt, ConvolutionPlan* p) const;
+    int plan_batch(std::vector<Shape> items, const Option& opt,
+                   std::shared_ptr<const LayerPlan>* plan) const;
+    int batch_geometry(std::vector<Shape>* items, ConvGeometry* g, Shape* sums) const;
+    int forward_batch(const ConvolutionPlan& p, const std::vector<Mat>& bottoms, Mat* top,
+                      const Option& opt) const;
     int forward_alone(const ConvolutionPlan& p, const Mat& bottom, Mat* top,
                       const Option& opt) const;
     int forward_with_add(const ConvolutionPlan& p, const Mat& bottom, const Mat& added, Mat* top,

@@ -64,13 +64,18 @@ public:
     // layer: the one that create() had.
     int plan(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g, DType dtype,
              bool adds, const Option& opt, ConvRunPlan* plan) const;
+    // The same for a batch of so many items, of which forward() then takes all; plan->split stays
+    // null where these run one by one.
+    int plan_batch(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
+                   DType dtype, bool adds, int items, const Option& opt, ConvRunPlan* plan) const;
     // For the 1-D input of is_flat_input.
     int plan_flat(ConvRunPlan* plan) const;
     // bottom: as convolution_geometry accepted it for `g`, any elempack, f32 or bf16. added: empty,
     // or of the output's shape and any elempack, f32 or bf16; with add_input and an empty one the
     // activation is left out. top is created, of bottom's dtype (or bf16, which f32 may become
     // where opt has bf16 storage), or is `added`, over which the output is written if its dtype and
-    // elempack are right.
+    // elempack are right. Of a batch, `g` being that of one item, top is there and has its shape;
+    // kOneByOne: the blobs do not lie as planned.
     int forward(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
                 const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;
     // The same for blobs of one type each, f32 or bf16.
@@ -114,9 +119,12 @@ private:
         bool reduced_in, reduced_out;  // bf16
         int threads;                   // of a group
         int groups = 1;                // at a time
+        int items = 1;
+        size_t in_item = 0, out_item = 0;  // values from one item to the next
+        TileShape tiles() const;
     };
     double macs(const ConvGeometry& g, int outputs) const;  // of so many channels of the output
-    int threads_of(const ConvGeometry& g, const Option& opt) const;
+    int threads_of(const ConvGeometry& g, const Option& opt, int items = 1) const;
     void set_threads(const ConvGeometry& g, const Option& opt, Call* call) const;
     template <class Run>
     int run_groups(const Call& call, const Run& run) const;
@@ -145,6 +153,12 @@ private:
         size_t added_step;  // values from one channel block to the next
         FusedActivation activation;
     };
+    Call planned_call(const ConvRunPlan& plan, const ConvolutionFields& s, ConvGeometry g,
+                      DType dtype, bool adds, int items, const Option& opt) const;
+    // in, added, out: with channels in c. g: of the input, which is padded where it must be.
+    Call call_of(const ConvGeometry& g, const Mat& in, const Mat& out, const Option& opt) const;
+    Blobs blobs_of(const ConvolutionFields& s, const Call& call, const Mat& in, const Mat& added,
+                   const Mat& out) const;
     int run(const ConvRunPlan& plan, const Call& call, const Blobs& blobs, const Option& opt) const;
     int run_direct(const ConvRunPlan& plan, const Call& call, const Blobs& blobs) const;
     int run_winograd(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,

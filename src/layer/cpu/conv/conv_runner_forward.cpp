@@ -53,27 +53,48 @@ int ConvRunner::forward_f32(const ConvRunPlan& plan, const ConvolutionFields& s,
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
     in = conv_channels(s, in);
     QUOLL_RETURN_IF_ERROR(prepare_added(s, added, bottom.dtype, out_pack_, opt, &add));
-    if (!added.empty() && top.data == added.data && top.dtype == bottom.dtype &&
-        top.elempack == out_pack_)
+    if (in.n > 1) {
+        if (top.dtype != made || top.elempack != out_pack_ ||
+            (!add.empty() && add.nstep != top.nstep))
+            return kOneByOne;
+        out = top;
+    } else if (!added.empty() && top.data == added.data && top.dtype == bottom.dtype &&
+               top.elempack == out_pack_) {
         out = add;
-    else
+    } else {
         QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, made, out_pack_, opt, &top, &out));
+    }
     if (must_pad(s, g, shape_of(g)))
         QUOLL_RETURN_IF_ERROR(pad_input(in, s.pad_value, opt, &g, &in));
 
-    Call call = {shape_of(g), bf16_in, bf16, 1};
+    const Call call = call_of(g, in, out, opt);
+    return run(plan, call, blobs_of(s, call, in, add, out), opt);
+}
+
+ConvRunner::Call ConvRunner::call_of(const ConvGeometry& g, const Mat& in, const Mat& out,
+                                     const Option& opt) const {
+    Call call = {shape_of(g), in.dtype == DType::bf16, out.dtype == DType::bf16, 1};
+    call.items = in.n;
     set_threads(g, opt, &call);
     call.shape.in_step = in.cstep * in_pack_;
     call.shape.out_step = out.cstep * out_pack_;
-    const size_t size = dtype_size(made), out_blocks = out_channels_ / out_pack_;
+    if (in.n == 1) return call;
+    call.in_item = in.nstep * in_pack_;
+    call.out_item = out.nstep * out_pack_;
+    return call;
+}
+
+ConvRunner::Blobs ConvRunner::blobs_of(const ConvolutionFields& s, const Call& call, const Mat& in,
+                                       const Mat& added, const Mat& out) const {
+    const size_t size = dtype_size(out.dtype), out_blocks = out_channels_ / out_pack_;
     Blobs blobs;
-    blobs.in = in.data, blobs.added = add.data, blobs.out = out.data;
-    blobs.added_step = add.cstep * out_pack_;
+    blobs.in = in.data, blobs.added = added.data, blobs.out = out.data;
+    blobs.added_step = added.cstep * out_pack_;
     blobs.in_group = in_channels_ / in_pack_ * call.shape.in_step * dtype_size(in.dtype);
     blobs.added_group = out_blocks * blobs.added_step * size;
     blobs.out_group = out_blocks * call.shape.out_step * size;
-    if (!s.add_input || !add.empty()) blobs.activation = activation_;
-    return run(plan, call, blobs, opt);
+    if (!s.add_input || !added.empty()) blobs.activation = activation_;
+    return blobs;
 }
 
 // The f32 output as f16.

@@ -37,11 +37,17 @@ DType ConvRunner::made_type(const ConvRunPlan& plan, const ConvolutionFields& s,
     return rounds && multiplies_bf16(plan, s, g) ? DType::bf16 : dtype;
 }
 
+TileShape ConvRunner::Call::tiles() const {
+    TileShape tiles = tile_shape(shape);
+    tiles.reduced_in = reduced_in, tiles.reduced_out = reduced_out;
+    tiles.items = items;
+    tiles.in_item = (ptrdiff_t)in_item, tiles.out_item = (ptrdiff_t)out_item;
+    return tiles;
+}
+
 bool ConvRunner::fits(const ConvRunPlan& plan, const Call& call) const {
     const auto same_tiles = [&](const TileShape& planned, int threads) {
-        TileShape tiles = tile_shape(call.shape);
-        tiles.reduced_in = call.reduced_in, tiles.reduced_out = call.reduced_out;
-        return planned == tiles && threads == call.threads;
+        return planned == call.tiles() && threads == call.threads;
     };
     if (is_split(plan.algorithm))
         return plan.split && same_tiles(plan.split->shape(), plan.split->threads());
@@ -53,8 +59,7 @@ bool ConvRunner::fits(const ConvRunPlan& plan, const Call& call) const {
 }
 
 void ConvRunner::make_plan(const Call& call, ConvRunPlan* plan) const {
-    TileShape tiles = tile_shape(call.shape);
-    tiles.reduced_in = call.reduced_in, tiles.reduced_out = call.reduced_out;
+    const TileShape tiles = call.tiles();
     if (is_split(plan->algorithm))
         plan->split = std::make_shared<const SplitPlan>(*candidates_.split, tiles, call.threads);
     else if (is_sliced(plan->algorithm))
@@ -67,15 +72,16 @@ double ConvRunner::macs(const ConvGeometry& g, int outputs) const {
     return (double)g.x.out * g.y.out * g.z.out * outputs * g.maxk() * in_channels_;
 }
 
-int ConvRunner::threads_of(const ConvGeometry& g, const Option& opt) const {
-    return threads_for(opt, macs(g, g.num_output));
+int ConvRunner::threads_of(const ConvGeometry& g, const Option& opt, int items) const {
+    return threads_for(opt, items * macs(g, g.num_output));
 }
 
 void ConvRunner::set_threads(const ConvGeometry& g, const Option& opt, Call* call) const {
-    call->threads = threads_of(g, opt);
+    call->threads = threads_of(g, opt, call->items);
     // Joined groups that overlap write the same channels.
     if (overlap_) return;
-    const SideBySide groups = side_by_side(group_, macs(g, out_channels_), call->threads);
+    const SideBySide groups =
+        side_by_side(group_, call->items * macs(g, out_channels_), call->threads);
     call->groups = groups.pieces, call->threads = groups.threads;
 }
 
@@ -89,11 +95,55 @@ size_t block_step(int dims, int w, int h, int d, DType dtype, int pack) {
     return Mat::channel_step(dims, w, h, d, dtype_size(dtype) * pack) * pack;
 }
 
+// And from one item of a new batch to the next, which has so many values.
+size_t item_step(size_t values, DType dtype) {
+    return align_size(values * dtype_size(dtype), 16) / dtype_size(dtype);
+}
+
 }  // namespace
 
-int ConvRunner::plan(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& geometry,
+// As forward() will find its blobs.
+ConvRunner::Call ConvRunner::planned_call(const ConvRunPlan& plan, const ConvolutionFields& s,
+                                          ConvGeometry g, DType dtype, bool adds, int items,
+                                          const Option& opt) const {
+    Call call = {};
+    call.items = items;
+    const bool stored = dtype == DType::bf16 || (opt.use_bf16_storage && !adds && !s.add_input);
+    const bool bf16 = stored && multiplies_bf16(plan, s, g);
+    call.reduced_in = bf16 && dtype == DType::bf16;
+    call.reduced_out = bf16;
+    set_threads(g, opt, &call);
+    const DType in = call.reduced_in ? DType::bf16 : DType::f32;
+    const DType out = call.reduced_out ? DType::bf16 : DType::f32;
+    int dims = s.axes + 1;
+    if (must_pad(s, g, shape_of(g))) {
+        pad_axes(&g);
+        dims = std::max(dims, 3);
+    }
+    call.shape = shape_of(g);
+    call.shape.in_step = block_step(dims, g.x.in, g.y.in, g.z.in, in, call.shape.in_pack);
+    call.shape.out_step =
+        block_step(s.axes + 1, g.x.out, g.y.out, g.z.out, out, call.shape.out_pack);
+    if (items == 1) return call;
+    call.in_item = item_step(call.shape.in_step * (g.num_input / in_pack_), in);
+    call.out_item = item_step(call.shape.out_step * (g.num_output / out_pack_), out);
+    return call;
+}
+
+int ConvRunner::plan_batch(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
+                           DType dtype, bool adds, int items, const Option& opt,
+                           ConvRunPlan* plan) const {
+    QUOLL_RETURN_IF_ERROR(this->plan(layer, s, g, dtype, adds, opt, plan));
+    const std::shared_ptr<const SplitPlan> item = std::move(plan->split);
+    plan->split.reset();
+    if (!item || !item->extends_to_batch() || !multiplies_bf16(*plan, s, g)) return kOk;
+    const Call call = planned_call(*plan, s, g, dtype, adds, items, opt);
+    if (SplitPlan::is_supported(call.tiles())) make_plan(call, plan);
+    return kOk;
+}
+
+int ConvRunner::plan(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
                      DType dtype, bool adds, const Option& opt, ConvRunPlan* plan) const {
-    ConvGeometry g = geometry;
     if (planar_) return plan_flat(plan);
     if (algorithm_ == ConvAlgorithm::kNone && drops_taps(s, g)) {
         const auto live = std::make_shared<ConvLiveTaps>(ConvLiveTaps{{}, s, g, {}});
@@ -104,29 +154,12 @@ int ConvRunner::plan(const Layer& layer, const ConvolutionFields& s, const ConvG
         plan->live = live;
         return kOk;
     }
-    ConvShape shape = shape_of(g);
+    const ConvShape shape = shape_of(g);
     plan->algorithm = algorithm_ == ConvAlgorithm::kNone ? choose(shape) : algorithm_;
     QUOLL_RETURN_IF_ERROR(weights_for(shape, plan));
-    // As forward() will find its blobs.
-    Call call = {};
-    const bool stored = dtype == DType::bf16 || (opt.use_bf16_storage && !adds && !s.add_input);
-    const bool bf16 = stored && multiplies_bf16(*plan, s, g);
-    call.reduced_in = bf16 && dtype == DType::bf16;
-    call.reduced_out = bf16;
-    set_threads(g, opt, &call);
-    int dims = s.axes + 1;
-    if (must_pad(s, g, shape)) {
-        pad_axes(&g);
-        dims = std::max(dims, 3);
-    }
-    call.shape = shape_of(g);
-    call.shape.in_step = block_step(dims, g.x.in, g.y.in, g.z.in,
-                                    call.reduced_in ? DType::bf16 : DType::f32, shape.in_pack);
-    call.shape.out_step = block_step(s.axes + 1, g.x.out, g.y.out, g.z.out,
-                                     call.reduced_out ? DType::bf16 : DType::f32, shape.out_pack);
     // Lists as long as this are made when the blobs, which need more, could be.
     const double positions = (double)g.x.in * g.y.in * g.z.in + (double)g.x.out * g.y.out * g.z.out;
-    if (positions < kMostPlanned) make_plan(call, plan);
+    if (positions < kMostPlanned) make_plan(planned_call(*plan, s, g, dtype, adds, 1, opt), plan);
     return kOk;
 }
 

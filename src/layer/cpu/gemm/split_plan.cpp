@@ -110,6 +110,10 @@ SplitPlan::SplitPlan(const SplitGemmKernels& kernels, const TileShape& shape, in
       shape_(shape),
       plan_(unit_of(kernels, shape, host_costs()), laid_out(shape), threads) {}
 
+bool SplitPlan::extends_to_batch() const {
+    return kernels_.products == 1 && !has_windows(shape_) && !plan_.clipped();
+}
+
 // ---------------------------------------------------------------- weights
 
 namespace {

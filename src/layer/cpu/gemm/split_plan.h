@@ -17,7 +17,7 @@ inline const SplitGemmKernels* split_kernels_for(const Option& opt) {
 // The bf16 values of a TileShape are bf16, which kernels of one product alone take.
 class SplitPlan {
 public:
-    // As TilePlan::takes; and C is in packs of 1, 2, 4, 8 or multiples of 16, or one of all
+    // As TilePlan::is_supported; and C is in packs of 1, 2, 4, 8 or multiples of 16, or one of all
     // columns.
     static bool is_supported(const TileShape& shape);
     // Cycles from begin to end that one core is expected to need.
@@ -40,6 +40,10 @@ public:
     }
 
     SplitPlan(const SplitGemmKernels& kernels, const TileShape& shape, int threads);
+    // Whether a plan for a batch of such items does as this one item by item: several products may
+    // refuse an item, and a batch has neither windows of few channels nor tiles with taps of their
+    // own.
+    bool extends_to_batch() const;
     // Floats of run()'s workspace, which must be aligned to 64 bytes.
     size_t workspace() const { return plan_.workspace(); }
     // As ConvPlan::run; the residual is of the output's type. False where blobs or weights have

@@ -26,7 +26,8 @@ bool operator==(const TileShape& a, const TileShape& b) {
            a.out_channels == b.out_channels && a.in_pack == b.in_pack && a.in_pixel == b.in_pixel &&
            a.in_row == b.in_row && a.in_block == b.in_block && a.out_pack == b.out_pack &&
            a.out_pixel == b.out_pixel && a.out_row == b.out_row && a.out_block == b.out_block &&
-           a.reduced_in == b.reduced_in && a.reduced_out == b.reduced_out;
+           a.reduced_in == b.reduced_in && a.reduced_out == b.reduced_out && a.items == b.items &&
+           a.in_item == b.in_item && a.out_item == b.out_item;
 }
 
 TileShape tile_shape(const ConvShape& conv) {
@@ -114,8 +115,9 @@ bool TilePlan::is_supported(const TileShape& s) {
     const auto length = [](const ConvAxis& a) {
         return a.out + (double)(a.kernel - 1) * a.dilation / a.stride + 1;
     };
-    const double positions = length(s.x) * length(s.y);
-    const double out = (double)s.x.out * s.out_pixel + (double)s.y.out * s.out_row;
+    const double positions = length(s.x) * length(s.y) * s.items;
+    const double out =
+        (double)s.x.out * s.out_pixel + (double)s.y.out * s.out_row + (double)s.items * s.out_item;
     const double taps = (double)s.x.kernel * s.y.kernel;
     // Offsets in gathers and in the list of places are 32 bits wide, as are positions.
     const double most = INT_MAX / 2;
@@ -133,6 +135,7 @@ TilePlan::TilePlan(const Unit& unit, const TileShape& shape, int threads)
       wanted_threads_(threads),
       threads_(std::max(1, threads)),
       pitch_(x_.length),
+      item_rows_(y_.length),
       pair_tiles_(kUnitTiles),
       taps_((double)steps_across() * shape.y.kernel),
       channel_blocks_(divide_up(shape.in_channels, unit.step_channels)),
@@ -164,44 +167,61 @@ double TilePlan::row_cost(int rows) const {
     return unit_.costs->tile_rows[std::max(0, rows - 7)];
 }
 
-// Tiles either run on from row to row of the output, or begin anew in each.
 void TilePlan::choose_tiles() {
-    const int w = shape_.x.out, h = shape_.y.out;
-    const size_t flat = (size_t)(h - 1) * pitch_ + w;
+    const size_t n = shape_.items;
+    struct {
+        Run run;
+        size_t count, length;
+    } const runs[] = {{Run::kItem, n, item_run()},
+                      {Run::kRow, n * shape_.y.out, row_run()},
+                      {Run::kBatch, 1, (n - 1) * item_positions() + item_run()}};
     double best = INFINITY;
-    bool best_by_line = false;
-    for (int rows = kUnitRows; rows >= 7; rows--) {
-        const double all = (double)divide_up(flat, rows) * row_cost(rows);
-        const double by_line = (double)divide_up(w, rows) * h * row_cost(rows);
-        if (std::min(all, by_line) >= best) continue;
-        best = std::min(all, by_line);
-        best_by_line = by_line < all;
-        tile_rows_ = rows;
-    }
-    if (unit_.clips) clip(best * taps_);
+    Run best_run = Run::kItem;
+    for (int rows = kUnitRows; rows >= 7; rows--)
+        for (const auto& r : runs) {
+            // Items that are not laid out lie apart.
+            if (r.run == Run::kBatch && (n == 1 || unit_.in_place())) continue;
+            const double cost = (double)(divide_up(r.length, rows) * r.count) * row_cost(rows);
+            if (cost >= best) continue;
+            best = cost, best_run = r.run, tile_rows_ = rows;
+        }
+    if (unit_.clips && n == 1) clip(best * taps_);
     if (clipped())
         add_clipped_tiles();
     else
-        add_tiles(tile_rows_, best_by_line);
+        add_tiles(best_run);
 }
 
 // ---------------------------------------------------------------- blocks
 
-void TilePlan::add_tiles(int rows, bool by_line) {
-    const int w = shape_.x.out, h = shape_.y.out;
-    const size_t flat = (size_t)(h - 1) * pitch_ + w;
-    for (int y = 0; by_line && y < h; y++)
-        for (int x = 0; x < w; x += rows) starts_.push_back(y * pitch_ + x);
-    for (size_t p = 0; !by_line && p < flat; p += rows) starts_.push_back((int32_t)p);
-    places_.reserve(starts_.size() * rows);
-    for (int32_t start : starts_) {
-        const int line = start / pitch_;
-        for (int p = start; p < start + rows; p++) {
-            const int y = p / pitch_, x = p % pitch_;
-            const bool exists = y < h && x < w && (!by_line || y == line);
-            places_.push_back(exists ? (int32_t)(y * shape_.out_row + x * shape_.out_pixel) : -1);
-        }
+void TilePlan::add_tiles(Run run) {
+    const size_t item = item_positions(), n = shape_.items;
+    if (run == Run::kBatch) return add_run(0, (n - 1) * item + item_run());
+    for (size_t i = 0; i < n; i++) {
+        if (run == Run::kItem) add_run(i * item, item_run());
+        for (int y = 0; run == Run::kRow && y < shape_.y.out; y++)
+            add_run(i * item + (size_t)y * pitch_, row_run());
+        // Pairs that are read as one lie within an item: the last one's second tile is empty.
+        if (n > 1 && unit_.in_place() && starts_.size() % kUnitTiles) add_run((i + 1) * item, 0);
     }
+}
+
+// Tiles of so many positions; one, if there are none.
+void TilePlan::add_run(size_t first, size_t length) {
+    size_t p = first;
+    do {
+        starts_.push_back((int32_t)p);
+        for (const size_t end = p + tile_rows_; p < end; p++)
+            places_.push_back(p < first + length ? (int32_t)place(p) : -1);
+    } while (p < first + length);
+}
+
+// Of a position's output; negative: there is none.
+ptrdiff_t TilePlan::place(size_t position) const {
+    const ptrdiff_t line = position / pitch_, x = position % pitch_;
+    const ptrdiff_t item = line / item_rows_, y = line % item_rows_;
+    if (y >= shape_.y.out || x >= shape_.x.out) return -1;
+    return item * shape_.out_item + y * shape_.out_row + x * shape_.out_pixel;
 }
 
 // Positions that the largest of blocks of so many pairs of tiles reads.
@@ -335,10 +355,12 @@ void TilePlan::pack_pixels(const Work& work, ptrdiff_t at, size_t pixels, char* 
     }
 }
 
-// Positions q0 <= q < q1 of row y of one plane, all channels.
-void TilePlan::pack_line(const Work& work, int y, int plane_y, int plane_x, int q0, int q1,
+// Positions q0 <= q < q1 of a row of one plane, all channels.
+void TilePlan::pack_line(const Work& work, int line, int plane_y, int plane_x, int q0, int q1,
                          char* to, float* scales) const {
     const TileShape& s = shape_;
+    // Behind the last item there is padding.
+    const int item = std::min(line / item_rows_, s.items - 1), y = line - item * item_rows_;
     int top, bottom, left, right;
     y_.inside(y_.phases[plane_y], &top, &bottom);
     x_.inside(x_.phases[plane_x], &left, &right);
@@ -355,8 +377,8 @@ void TilePlan::pack_line(const Work& work, int y, int plane_y, int plane_x, int 
     const int most = unit_.scaled_pixels ? unit_.scaled_pixels : q1 - q0;
     for (int q = left; q < right; q += most) {
         const ptrdiff_t column = (ptrdiff_t)q * s.x.stride + x_.phases[plane_x] - s.x.before;
-        pack_pixels(work, row * s.in_row + column * s.in_pixel, std::min(most, right - q),
-                    to + (q - q0) * position_step(), scales + (q - q0));
+        pack_pixels(work, item * s.in_item + row * s.in_row + column * s.in_pixel,
+                    std::min(most, right - q), to + (q - q0) * position_step(), scales + (q - q0));
     }
 }
 
@@ -414,8 +436,15 @@ TilePlan::Pair TilePlan::Pairs::operator[](size_t i) const {
     o.a_tile = pair.tiles > 1 ? (p.starts_[t + 1] - p.starts_[t]) * o.a_row : 0;
     o.tile_rows = p.tile_rows_;
     if (p.unit_.in_place()) {  // what lies behind the last row may not be read
-        const int pixels = p.shape_.x.out * p.shape_.y.out;
-        pair.rows = o.tile_rows = std::min(pair.rows, pixels - p.starts_[t]);
+        const int pixels = (int)p.item_positions();
+        int end = pixels;
+        if (p.shape_.items > 1) {
+            const int item = p.starts_[t] / pixels;
+            const ptrdiff_t value = p.unit_.pixel_bytes / p.shape_.in_pixel;
+            o.a += item * (p.shape_.in_item * value - pixels * o.a_row);
+            end += item * pixels;
+        }
+        pair.rows = o.tile_rows = std::min(pair.rows, end - p.starts_[t]);
         pair.tiles = 1;
     }
     const Steps& steps = p.steps_[p.clipped() ? p.step_of_[t] : 0];

@@ -5,9 +5,10 @@
 // own, padding included, and multiplies that with panel after panel of the weights. In the buffer
 // the columns and rows of each residue modulo the stride are a plane of their own, so that
 // neighbouring outputs always read neighbouring pixels, and the outputs of several rows are one
-// run: what lies between two rows' outputs is computed and thrown away. Where rows are so wide that
-// those between a block's first and last tap would be most of the buffer, each row of a window is a
-// plane of its own, which holds the pixels of the block's outputs alone.
+// run: what lies between two rows' outputs is computed and thrown away. The items of a batch follow
+// each other as further rows, so that the weights are read once a block and not once an item. Where
+// rows are so wide that those between a block's first and last tap would be most of the buffer,
+// each row of a window is a plane of its own, which holds the pixels of the block's outputs alone.
 //
 // Where most taps of the windows lie in the padding (dilations as wide as the map), vectors take
 // tiles of outputs whose windows have the same taps inside the input, and these taps alone; the
@@ -33,6 +34,9 @@ struct TileShape {
     size_t out_pack;
     ptrdiff_t out_pixel, out_row, out_block;
     bool reduced_in, reduced_out;
+    // Of a batch: so many items, and from one to the next.
+    int items = 1;
+    ptrdiff_t in_item = 0, out_item = 0;
 };
 bool operator==(const TileShape& a, const TileShape& b);
 TileShape tile_shape(const ConvShape& conv);
@@ -112,6 +116,8 @@ public:
 
     const TileShape& shape() const { return shape_; }
     int threads() const { return wanted_threads_; }
+    // Whether tiles have taps of their own; not so in a batch.
+    bool clipped() const { return pair_tiles_ == 1; }
     double cycles() const { return cycles_; }  // from begin to end, as expected
     // Of these those for reading so many bytes of weights once.
     double weight_cycles(double bytes, int threads) const;
@@ -175,7 +181,6 @@ private:
     double row_cost(int rows) const;
     // Of a kernel row.
     int steps_across() const { return unit_.row_steps ? unit_.row_steps : shape_.x.kernel; }
-    bool clipped() const { return pair_tiles_ == 1; }
     size_t buffer_budget() const;
     bool rows_are_far() const;
     void clip(double usual);
@@ -187,8 +192,16 @@ private:
         if (unit_.in_place()) return (size_t)unit_.pixel_bytes;
         return unit_.row_lanes ? (size_t)unit_.word_bytes : unit_.position_bytes;
     }
+    // How far tiles run on before they begin anew: through a row of the output, an item, the batch.
+    enum class Run { kRow, kItem, kBatch };
+    size_t item_positions() const { return (size_t)item_rows_ * pitch_; }
+    size_t row_run() const { return shape_.x.out; }
+    // Of an item's outputs, with what lies between its rows.
+    size_t item_run() const { return (size_t)(shape_.y.out - 1) * pitch_ + shape_.x.out; }
     void choose_tiles();
-    void add_tiles(int rows, bool by_line);
+    void add_tiles(Run run);
+    void add_run(size_t first, size_t length);
+    ptrdiff_t place(size_t position) const;
     void add_steps();
     void choose_blocks();
     size_t pairs_of(size_t tiles) const { return clipped() ? tiles : (tiles + 1) / kUnitTiles; }
@@ -197,7 +210,7 @@ private:
     void block_tiles(size_t block, size_t* first, size_t* last) const;
     void pack_block(const Work& work, size_t block, char* to) const;
     void pack_clipped(const Work& work, char* to) const;
-    void pack_line(const Work& work, int y, int plane_y, int plane_x, int q0, int q1, char* to,
+    void pack_line(const Work& work, int line, int plane_y, int plane_x, int q0, int q1, char* to,
                    float* scales) const;
     void pack_pixels(const Work& work, ptrdiff_t at, size_t pixels, char* to, float* scales) const;
 
@@ -208,6 +221,7 @@ private:
     Ranges xs_, ys_;  // empty unless clipped
     int wanted_threads_, threads_;
     int pitch_;                    // positions from one row of a plane to the next
+    int item_rows_;                // of a plane
     int tile_rows_;                // rows of C in a tile
     std::vector<int32_t> starts_;  // a tile's first position
     std::vector<int32_t> places_;  // [tile][tile_rows_]: where a row of C lies, negative: nowhere

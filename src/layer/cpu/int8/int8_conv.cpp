@@ -281,8 +281,8 @@ std::vector<GemmBlock> Int8Conv::taps(const ConvGeometry& g, const Axes& axes,
             const ptrdiff_t row = slice * y.size + k % g.y.kernel * g.y.dilation;
             const size_t first_k = (b * g.z.kernel * g.y.kernel + k) * row_k_groups_;
             for (ptrdiff_t kx = 0; kx < columns; kx++)
-                blocks.push_back({(row * x.size + x.place(kx * g.x.dilation)) * pixel,
-                                  first_k + kx * *block_k});
+                blocks.push_back(
+                    {(row * x.size + x.place(kx * g.x.dilation)) * pixel, first_k + kx * *block_k});
         }
     return blocks;
 }
@@ -303,8 +303,15 @@ Int8Result Int8Conv::result(const Blobs& b, int group) const {
     return r;
 }
 
-TileShape Int8Conv::tiles_of(const ConvGeometry& g, size_t in_step, size_t out_step, DType in,
-                             bool to_s8) const {
+Int8Conv::Steps Int8Conv::new_blob(const ConvolutionFields& s, int w, int h, int channels,
+                                   DType dtype, int pack) const {
+    const size_t size = dtype_size(dtype);
+    const size_t block = Mat::channel_step(s.axes + 1, w, h, 1, size * pack) * pack;
+    return {dtype, block, align_size(channels / pack * block * size, 16) / size};
+}
+
+TileShape Int8Conv::tiles_of(const ConvGeometry& g, int items, const Steps& in,
+                             const Steps& out) const {
     const auto axis = [](const WindowAxis& a) {
         return ConvAxis{a.in, a.out, a.kernel, a.stride, a.dilation, a.before};
     };
@@ -312,16 +319,18 @@ TileShape Int8Conv::tiles_of(const ConvGeometry& g, size_t in_step, size_t out_s
     conv.x = axis(g.x), conv.y = axis(g.y);
     conv.in_channels = in_channels_, conv.out_channels = out_channels_;
     conv.in_pack = in_pack_, conv.out_pack = out_pack_;
-    conv.in_step = in_step, conv.out_step = out_step;
+    conv.in_step = in.block, conv.out_step = out.block;
     TileShape shape = tile_shape(conv);
-    shape.reduced_in = in == DType::s8;
-    shape.reduced_out = to_s8;
+    shape.reduced_in = in.dtype == DType::s8;
+    shape.reduced_out = out.dtype == DType::s8;
+    shape.items = items;
+    if (items > 1) shape.in_item = (ptrdiff_t)in.item, shape.out_item = (ptrdiff_t)out.item;
     return shape;
 }
 
-int Int8Conv::threads_of(const ConvGeometry& g, const Option& opt) const {
+int Int8Conv::threads_of(const ConvGeometry& g, const Option& opt, int items) const {
     const double work =
-        (double)g.x.out * g.y.out * g.z.out * g.maxk() * in_channels_ * g.num_output;
+        (double)items * g.x.out * g.y.out * g.z.out * g.maxk() * in_channels_ * g.num_output;
     return threads_for(opt, work / 4);
 }
 
@@ -334,19 +343,23 @@ std::shared_ptr<const Int8TilePlan> Int8Conv::plan(const ConvolutionFields& s,
                                                    const ConvGeometry& g, const Shape& bottom,
                                                    const Option& opt) const {
     if (!units_ || s.axes == 3 || (double)g.x.out * g.y.out > kMostOutputs) return nullptr;
-    const bool flat = is_flat_input(s, bottom), to_s8 = s.int8_output();
-    const auto step = [&](int w, int h, DType dtype, int pack) {
-        return Mat::channel_step(s.axes + 1, w, h, 1, dtype_size(dtype) * pack) * pack;
-    };
+    const int items = bottom.n;
+    const bool flat = is_flat_input(s, bottom);
+    if (items > 1) {
+        Shape item = bottom;
+        item.n = 1;
+        const std::shared_ptr<const Int8TilePlan> one = plan(s, g, item, opt);
+        if (!one || flat || !one->extends_to_batch()) return nullptr;
+    }
+    const DType made = s.int8_output() ? DType::s8 : DType::f32;
     const TileShape shape =
-        flat ? tiles_of(g, in_pack_, out_pack_, bottom.dtype, to_s8)
-             : tiles_of(g, step(g.x.in, g.y.in, bottom.dtype, in_pack_),
-                        step(g.x.out, g.y.out, to_s8 ? DType::s8 : DType::f32, out_pack_),
-                        bottom.dtype, to_s8);
+        flat ? tiles_of(g, 1, {bottom.dtype, (size_t)in_pack_, 0}, {made, (size_t)out_pack_, 0})
+             : tiles_of(g, items, new_blob(s, g.x.in, g.y.in, g.num_input, bottom.dtype, in_pack_),
+                        new_blob(s, g.x.out, g.y.out, g.num_output, made, out_pack_));
     if (!Int8TilePlan::is_supported(shape)) return nullptr;
-    const std::shared_ptr<const Int8TilePlan> made = std::make_shared<const Int8TilePlan>(
-        *units_, shape, channels_together(), threads_of(g, opt));
-    return beats_vectors(*made, g) ? made : nullptr;
+    const std::shared_ptr<const Int8TilePlan> tiles = std::make_shared<const Int8TilePlan>(
+        *units_, shape, channels_together(), threads_of(g, opt, items));
+    return items > 1 || beats_vectors(*tiles, g) ? tiles : nullptr;
 }
 
 int Int8Conv::run_tiles(const Int8TilePlan& plan, const ConvGeometry& g, const Blobs& b,
@@ -439,6 +452,11 @@ int Int8Conv::forward(const Int8TilePlan* tiles, const ConvolutionFields& s, con
     if (flat) {
         top.create(Shape(s.num_output, dtype), out_pack_, opt.blob_allocator);
         channels = top;
+    } else if (b.in.n > 1) {
+        if (top.dtype != dtype || top.elempack != out_pack_ ||
+            (!add.empty() && add.nstep != top.nstep))
+            return kOneByOne;
+        channels = top;
     } else if (!b.to_s8 && !add.empty() && add.data == top.data) {
         channels = conv_channels(s, top);
     } else {
@@ -448,14 +466,17 @@ int Int8Conv::forward(const Int8TilePlan* tiles, const ConvolutionFields& s, con
     b.c = top.data;
     b.c_block = flat ? (size_t)out_pack_ : channels.cstep * out_pack_;
     if (!add.empty()) b.add = add, b.add_block = add.cstep * out_pack_;
-    const int threads = threads_of(g, opt);
+    const int threads = threads_of(g, opt, b.in.n);
     if (winograd_.created()) return run_winograd(g, b, threads, opt);
     if (!tiles) return run_vectors(g, b, threads, opt);
     // A blob may lie within a larger one.
     const TileShape shape =
-        tiles_of(g, (b.in.dims == 1 ? 1 : b.in.cstep) * in_pack_, b.c_block, b.in.dtype, b.to_s8);
+        tiles_of(g, b.in.n,
+                 {b.in.dtype, (b.in.dims == 1 ? 1 : b.in.cstep) * in_pack_, b.in.nstep * in_pack_},
+                 {dtype, b.c_block, top.nstep * out_pack_});
     if (tiles->shape() == shape && tiles->threads() == threads) return run_tiles(*tiles, g, b, opt);
-    if (!Int8TilePlan::is_supported(shape)) return run_vectors(g, b, threads, opt);
+    if (!Int8TilePlan::is_supported(shape))
+        return b.in.n > 1 ? (int)kOneByOne : run_vectors(g, b, threads, opt);
     return run_tiles(Int8TilePlan(*units_, shape, channels_together(), threads), g, b, opt);
 }
 

@@ -23,14 +23,15 @@ public:
     bool created() const { return !weights_.empty(); }
     int out_pack() const { return out_pack_; }
     // On tile units, for an input of this size, which convolution_geometry accepted for `g`, and
-    // this dtype, f32 or s8; null where these are missing or slower than vectors.
+    // this dtype, f32 or s8; null where these are missing or slower than vectors. Of a batch, `g`
+    // being that of one item: for all items; null also where these run one by one.
     std::shared_ptr<const Int8TilePlan> plan(const ConvolutionFields& s, const ConvGeometry& g,
                                              const Shape& bottom, const Option& opt) const;
     // bottom: as convolution_geometry accepted it for `g`, any elempack, f32 or s8. added: f32 of
     // the output's shape and any elempack, or empty; with add_input and an empty one the output is
     // f32 sums without activation. top is created, over what is added where it can be if it comes
     // as the same Mat. kUnsuitable, and top is of no use: the padded input would dwarf what is in
-    // it.
+    // it. Of a batch top is there and has its shape; kOneByOne: blobs do not lie as planned.
     enum { kUnsuitable = 1 };
     int forward(const Int8TilePlan* tiles, const ConvolutionFields& s, const ConvGeometry& g,
                 const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;
@@ -78,9 +79,15 @@ private:
         const FusedActivation* activation;
     };
     Int8Result result(const Blobs& b, int group) const;
-    TileShape tiles_of(const ConvGeometry& g, size_t in_step, size_t out_step, DType in,
-                       bool to_s8) const;
-    int threads_of(const ConvGeometry& g, const Option& opt) const;
+    // Values from one block of channels to the next, and from one item to the next.
+    struct Steps {
+        DType dtype;
+        size_t block, item;
+    };
+    Steps new_blob(const ConvolutionFields& s, int w, int h, int channels, DType dtype,
+                   int pack) const;
+    TileShape tiles_of(const ConvGeometry& g, int items, const Steps& in, const Steps& out) const;
+    int threads_of(const ConvGeometry& g, const Option& opt, int items = 1) const;
     // Channels that come together in the order of the weights.
     int channels_together() const { return neighbours_ ? blocks_ * block_ : block_; }
     bool beats_vectors(const Int8TilePlan& plan, const ConvGeometry& g) const;

@@ -16,9 +16,9 @@ class Int8TilePlan {
 public:
     // The narrow values of the shape are s8. step_channels: of the weights' order, which is blocks
     // of so many input channels, in each the taps, in each of these the channels; a multiple of 4
-    // and of in_pack, 64 at most or run_channels(). With lists (Int8UnitKernels) in_pack is 1 or 4, and it is any
-    // multiple of 8; or 4, where taps of a kernel row fit in a step, and these are an even number
-    // in the order.
+    // and of in_pack, 64 at most or run_channels(). With lists (Int8UnitKernels) in_pack is 1 or 4,
+    // and it is any multiple of 8; or 4, where taps of a kernel row fit in a step, and these are an
+    // even number in the order.
     Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shape, int step_channels,
                  int threads);
     // Rows of the kernel that one step takes, all taps of each: where the channels of these fit in
@@ -31,6 +31,8 @@ public:
     // The channels of a block, a multiple of `unit`, with which such steps are fewest, if these are
     // fewer than those of blocks of 64 channels at most; else 0.
     static int run_channels(const TileShape& shape, int unit);
+    // Whether a plan for a batch of such items does as this one item by item: not of windows.
+    bool extends_to_batch() const { return rows_ == 0; }
     static bool is_supported(const TileShape& shape) { return TilePlan::is_supported(shape); }
     const TileShape& shape() const { return shape_; }
     int threads() const { return plan_.threads(); }
