@@ -99,8 +99,8 @@ GemmProblem matrix_problem(const GemmMatrix& g) {
 // cache: a copy of the rows of some tiles, for one section of k, does not. So many columns of C
 // stay in the second-level cache with it. Where tiles take blocks of neighbouring rows with fewer
 // loads than rows that lie apart, the copy is of such blocks, and worth its while for any A.
-enum { kBlockK = 512, kBlockTiles = 3, kBlockColumns = 1024, kBlockStep = kBlockK + 16 };
-enum { kBlockLanes = 4, kCopiedRows = kBlockTiles * kGemmMaxRows };
+const size_t kBlockK = 512, kBlockTiles = 3, kBlockColumns = 1024, kBlockStep = kBlockK + 16;
+const size_t kBlockLanes = 4, kCopiedRows = kBlockTiles * kGemmMaxRows;
 // Too large for the stacks of some threads; not initialised.
 struct alignas(64) CopiedRows {
     CopiedRows() {}
