@@ -543,8 +543,8 @@ void print_row(const json& row) {
         printf("%16s  failed\n", name.c_str());
         return;
     }
-    printf("%16s  min = %s  max = %s  avg = %s  med = %s  load = %3.0f  peak = %3.0f\n", name.c_str(),
-           time_text(row["min_ms"]).c_str(), time_text(row["max_ms"]).c_str(),
+    printf("%16s  min = %s  max = %s  avg = %s  med = %s  load = %3.0f  peak = %3.0f\n",
+           name.c_str(), time_text(row["min_ms"]).c_str(), time_text(row["max_ms"]).c_str(),
            time_text(row["avg_ms"]).c_str(), time_text(row["median_ms"]).c_str(),
            row["load_ms"].get<double>(), row["peak_mib"].get<double>());
     fflush(stdout);
@@ -604,10 +604,11 @@ void add_options(CommandLine* line, Arguments* a) {
         "--tune", a->tune,
         "time every candidate of each convolution by itself: what was expected of it, and the "
         "regret of the choice (as bench_conv)");
-    line->option("--tune-gpu", a->tune_gpu,
-                 "with --gpu: first time every tile and division of the products on the device, and "
-                 "keep the best in this pipeline cache (PipelineCache::load_cache), together with "
-                 "what it has");
+    line->option(
+        "--tune-gpu", a->tune_gpu,
+        "with --gpu: first time every tile and division of the products on the device, and "
+        "keep the best in this pipeline cache (PipelineCache::load_cache), together with "
+        "what it has");
     line->option("--profile", a->profile_file,
                  "write the layers' times to this file: FILE.json for chrome://tracing, FILE.html "
                  "as a page");

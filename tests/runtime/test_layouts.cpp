@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "layer/control/input.h"
-#include "quoll/net.h"
 #include "plan/layout_plan.h"
+#include "quoll/net.h"
 #include "random_weights.h"
 
 namespace quoll {

@@ -287,8 +287,8 @@ private:
         }
     }
 
-    // Blobs that have names (`param { name: "w" }`) are one for all layers that name them, and a file
-    // may have them of one layer alone.
+    // Blobs that have names (`param { name: "w" }`) are one for all layers that name them, and a
+    // file may have them of one layer alone.
     void find_shared() {
         for (const caffe::LayerParameter& layer : net_.layer()) {
             const auto blobs = weights_.find(layer.name());
@@ -332,7 +332,8 @@ private:
         if (layer.error.empty()) mapper(layer);
         layer.finish();
         if (!layer.error.empty()) error(param, layer.error);
-        // Caffe would not take them: they are of another prototxt, or of a fork's form of the layer.
+        // Caffe would not take them: they are of another prototxt, or of a fork's form of the
+        // layer.
         const int extra = blobs == weights_.end() ? 0 : blobs->second.size() - layer.blobs_read();
         if (layer.error.empty() && layer.blobs_read() > 0 && extra > 0)
             note(param, "the last " + std::to_string(extra) + " of its weights are not read");

@@ -52,7 +52,8 @@ private:
     std::unordered_map<std::string, int> readers_;
     std::unordered_map<std::string, std::vector<const Node*>> reading_;  // of the graph as it was
     std::deque<Node> made_;
-    std::unordered_map<std::string, std::string> emitted_;  // what a node is made of, and its output
+    std::unordered_map<std::string, std::string>
+        emitted_;  // what a node is made of, and its output
 };
 
 // A product of a number and values.

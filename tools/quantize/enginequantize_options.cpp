@@ -157,12 +157,16 @@ int check_without_effect(const Arguments& a, std::string* why) {
     for (const auto& option : kOptions)
         if (option.given && !option.possible)
             return *why = std::string(option.name) + " " + option.reason, -1;
-    const std::pair<const char*, bool> kSaid[] = {
-        {"--kind", !a.kind.empty() && a.kind != "int8"}, {"--method", a.method != "best"},
-        {"--layer", !a.layers.empty()},                  {"--override", !a.overrides.empty()},
-        {"--range", !a.ranges.empty()},                  {"--range-log", !a.range_logs.empty()},
-        {"--weights mse", a.weights == "mse"},           {"--rounding", !a.rounding.empty()},
-        {"--max-drop", !a.max_drop.empty()},             {"--budget", !a.budget.empty()}};
+    const std::pair<const char*, bool> kSaid[] = {{"--kind", !a.kind.empty() && a.kind != "int8"},
+                                                  {"--method", a.method != "best"},
+                                                  {"--layer", !a.layers.empty()},
+                                                  {"--override", !a.overrides.empty()},
+                                                  {"--range", !a.ranges.empty()},
+                                                  {"--range-log", !a.range_logs.empty()},
+                                                  {"--weights mse", a.weights == "mse"},
+                                                  {"--rounding", !a.rounding.empty()},
+                                                  {"--max-drop", !a.max_drop.empty()},
+                                                  {"--budget", !a.budget.empty()}};
     for (const auto& option : kSaid)
         if (!a.table_in.empty() && option.second)
             return *why = std::string(option.first) +

@@ -67,7 +67,8 @@ void add_options(CommandLine* line, Arguments* a) {
     line->option("--log", a->log, "FILE for --layers, default log.csv");
     line->option("--threshold", a->threshold, "least similarity; default: that of the table below")
         .between(0.0, 1.0);
-    line->option("--layer-limit", a->layer_limit, "largest error of a layer's own; default: as below")
+    line->option("--layer-limit", a->layer_limit,
+                 "largest error of a layer's own; default: as below")
         .between(0.0, 1e9);
     a->run.add_to(line);
 }

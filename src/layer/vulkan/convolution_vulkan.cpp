@@ -612,7 +612,7 @@ private:
     int num_input_;
     Form form_ = Form::kDirect;
     uint32_t most_groups_ = 0;  // along an axis
-    bool planar_ = false;  // reads uploads where they lie
+    bool planar_ = false;       // reads uploads where they lie
     Binding weight_, planar_weight_, bias_;
 };
 

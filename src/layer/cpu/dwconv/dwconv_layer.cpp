@@ -140,10 +140,9 @@ void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan* plan, const std::vec
     else if (pack_ != 0 && !flat)
         pack = pack_ * pair_;
     // By kernels of planar half floats, too, what a net is given becomes f16.
-    const bool half =
-        pair_ == 2 || (!planar_weight_.empty() &&
-                       convolution_geometry(*this, *this, {in[0].shape}, &g) == kOk &&
-                       planar_kernel(g));
+    const bool half = pair_ == 2 || (!planar_weight_.empty() &&
+                                     convolution_geometry(*this, *this, {in[0].shape}, &g) == kOk &&
+                                     planar_kernel(g));
     if (half && !flat) (*out)[0].shape.dtype = DType::f16;
 }
 
