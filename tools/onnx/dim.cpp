@@ -162,8 +162,8 @@ Dim Symbols::smaller(const Dim& a, const Dim& b) {
     if (same(a, b)) return a;
     if (a.known() && b.known()) return Dim(std::min(a.value, b.value));
     const Dim least = text(a) < text(b) ? function("min", a, b) : function("min", b, a);
-    for (const Dim* d : {&a, &b})
-        if (least.symbol > 0 && d->symbol > 0) limited_.insert({least.symbol, d->symbol});
+    if (least.symbol > 0 && a.symbol > 0) limits_[{least.symbol, a.symbol}] = b;
+    if (least.symbol > 0 && b.symbol > 0) limits_[{least.symbol, b.symbol}] = a;
     return least;
 }
 

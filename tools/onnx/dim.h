@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,9 +42,15 @@ public:
     Dim divide(const Dim& a, const Dim& b);  // rounded down
     Dim larger(const Dim& a, const Dim& b);
     Dim smaller(const Dim& a, const Dim& b);
-    // Whether a is the smaller one of b and some other size.
+    // Whether a is the smaller one of b and some other size. If that size is known and more than 1,
+    // a may be broadcast to b only where they are equal.
     bool is_limited(const Dim& a, const Dim& b) const {
-        return limited_.count({a.symbol, b.symbol}) != 0;
+        return limits_.count({a.symbol, b.symbol}) != 0;
+    }
+    bool equal_if_broadcast(const Dim& a, const Dim& b) const {
+        const auto found = limits_.find({a.symbol, b.symbol});
+        return same(a, b) ||
+               (found != limits_.end() && found->second.known() && found->second.value > 1);
     }
     int count() const { return (int)entries_.size(); }
     // Any other function of sizes, known by its text.
@@ -73,7 +78,7 @@ private:
 
     std::vector<Entry> entries_;
     std::map<std::string, int> by_text_;
-    std::set<std::pair<int, int>> limited_;  // symbols of a and b of is_limited()
+    std::map<std::pair<int, int>, Dim> limits_;  // by the symbols of a and b of is_limited()
 };
 
 }  // namespace onnx_tool

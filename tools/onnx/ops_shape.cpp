@@ -537,8 +537,12 @@ bool expand(Op& op) {
     std::vector<Dim> shape;
     if (!broadcast_shape(op, {x, &wanted}, &shape)) return false;
     const int rank = (int)shape.size();
-    if (same(shape, x->shape)) {
-        op.alias(0, x);
+    bool grows = rank != x->rank();
+    for (int a = 0; a < rank && !grows; a++)
+        grows = !op.c.symbols.equal_if_broadcast(x->shape[a], shape[a]);
+    if (!grows) {
+        Value* out = op.alias(0, x);
+        if (out && !x->is_constant()) out->shape = shape;
         return true;
     }
     const int grown = expand_groups(op, x, shape, sizes->content);
