@@ -26,7 +26,7 @@ namespace {
 // Whether the layer puts all values into one axis, in their order.
 bool flattens(const LayerGraph& graph, int index) {
     if (graph.is<Flatten>(index)) return true;
-    const auto* s = graph.as<Reshape>(index);
+    const auto* s = as_built<Reshape>(graph, index);
     const int none = -233;
     return s && s->bottoms.size() == 1 && s->w == -1 && s->h == none && s->d == none &&
            s->c == none && !s->permute && s->shape_expr.empty() &&
@@ -61,17 +61,17 @@ bool is_identity(const LayerGraph& graph, int index) {
     if (layer.bottoms.size() != 1 || layer.tops.empty()) return false;
     if (graph.is<Noop>(index)) return layer.tops.size() == 1;
     if (graph.is<Split>(index)) return true;
-    if (const auto* s = graph.as<Dropout>(index)) return s->scale == 1.f;
+    if (const auto* s = as_built<Dropout>(graph, index)) return s->scale == 1.f;
     if (const auto* s = graph.as<Pooling>(index))
         return s->axes == 2 && s->kernel_w == 1 && s->kernel_h == 1 && s->stride_w == 1 &&
                s->stride_h == 1 && !s->global_pooling && !s->adaptive_pooling && s->pad_left == 0 &&
                s->pad_right == 0 && s->pad_top == 0 && s->pad_bottom == 0 &&
                is_image(graph, layer.bottoms[0]);
-    if (const auto* s = graph.as<BinaryOp>(index)) return s->is_neutral();
+    if (const auto* s = as_built<BinaryOp>(graph, index)) return s->is_neutral();
     // With one input; whether it has another axis shows only when it runs.
-    if (const auto* s = graph.as<Concat>(index)) return s->axis == 0 || s->axis == -1;
-    if (const auto* s = graph.as<Permute>(index)) return s->order_type == 0;
-    if (const auto* s = graph.as<Padding>(index))
+    if (const auto* s = as_built<Concat>(graph, index)) return s->axis == 0 || s->axis == -1;
+    if (const auto* s = as_built<Permute>(graph, index)) return s->order_type == 0;
+    if (const auto* s = as_built<Padding>(graph, index))
         return s->top == 0 && s->bottom == 0 && s->left == 0 && s->right == 0 && s->front == 0 &&
                s->behind == 0 && s->per_channel_pad_data_size == 0;
     return flattens(graph, index) && is_flat(graph, layer.bottoms[0]);

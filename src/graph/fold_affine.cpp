@@ -114,19 +114,19 @@ bool affine_of_binary(const LayerGraph& graph, const BinaryOp& op, int from, Cha
 // The affine function that layer `index` applies to `from`, a blob with `channels` on its outermost
 // axis.
 bool affine_of_layer(const LayerGraph& graph, int index, int from, Channels channels, Affine* f) {
-    if (const auto* s = graph.as<BatchNorm>(index)) {
+    if (const auto* s = as_built<BatchNorm>(graph, index)) {
         if (s->channels != channels.count) return false;
         f->scale = values_of(s->b_data), f->offset = values_of(s->a_data);
         return true;
     }
-    if (const auto* s = graph.as<Scale>(index)) {
+    if (const auto* s = as_built<Scale>(graph, index)) {
         if (s->scale_is_input() || s->scale_data_size != channels.count) return false;
         f->scale = values_of(s->scale_data);
         f->offset.assign(1, 0.f);
         if (s->bias_term) f->offset = values_of(s->bias_data);
         return true;
     }
-    if (const auto* s = graph.as<Bias>(index)) {
+    if (const auto* s = as_built<Bias>(graph, index)) {
         // On blobs of 1 and 2 axes it adds its first value to all.
         const bool by_channels = channels.axes == 3 || gives_channels(graph, graph.producer(from));
         if (s->bias_data_size != channels.count || (channels.count > 1 && !by_channels))
@@ -135,15 +135,15 @@ bool affine_of_layer(const LayerGraph& graph, int index, int from, Channels chan
         f->offset = values_of(s->bias_data);
         return true;
     }
-    if (const auto* s = graph.as<Dropout>(index)) {
+    if (const auto* s = as_built<Dropout>(graph, index)) {
         f->scale.assign(1, s->scale), f->offset.assign(1, 0.f);
         return true;
     }
-    if (const auto* s = graph.as<Power>(index)) {
+    if (const auto* s = as_built<Power>(graph, index)) {
         f->scale.assign(1, s->scale), f->offset.assign(1, s->shift);
         return s->power == 1.f;
     }
-    if (const auto* s = graph.as<BinaryOp>(index))
+    if (const auto* s = as_built<BinaryOp>(graph, index))
         return affine_of_binary(graph, *s, from, channels, f);
     return false;
 }

@@ -9,8 +9,8 @@ namespace {
 
 // Whether the layer is the plain sum of two blobs.
 bool adds_two(const LayerGraph& graph, int index) {
-    const auto* op = graph.as<BinaryOp>(index);
-    const auto* sum = graph.as<Eltwise>(index);
+    const auto* op = as_built<BinaryOp>(graph, index);
+    const auto* sum = as_built<Eltwise>(graph, index);
     const bool adds = (op && op->op_type == BinaryOp::ADD && !op->with_scalar) ||
                       (sum && sum->op_type == Eltwise::SUM && sum->coeffs.empty());
     if (!adds) return false;
@@ -33,7 +33,7 @@ int fuse_residual(LayerGraph& graph, int index, const LayerMaker&) {
     // If both are convolutions, the later one takes the sum; constants belong into the bias.
     if (added > index || graph.is<MemoryData>(added)) return 0;
     const std::string what = graph.layer(next)->type + " into " + conv.type;
-    conv.adds_alike = graph.is<Eltwise>(next);
+    conv.adds_alike = as_built<Eltwise>(graph, next) != nullptr;
     graph.absorb(index, next, true, what.c_str());
     conv.add_input = 1;
     return conv.check_inputs() == kOk ? 1 : (int)kError;

@@ -26,7 +26,7 @@ bool branch_of(const LayerGraph& graph, int blob, int sum, Branch* branch) {
     branch->index = graph.producer(blob);
     if (branch->index < 0 || graph.only_reader(branch->index) != sum) return false;
     branch->conv = graph.as<Convolution>(branch->index);
-    branch->norm = graph.as<BatchNorm>(branch->index);
+    branch->norm = as_built<BatchNorm>(graph, branch->index);
     return branch->norm || (branch->conv && has_plain_weights(graph, branch->index, *branch->conv));
 }
 

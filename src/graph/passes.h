@@ -4,6 +4,7 @@
 #define QUOLL_GRAPH_PASSES_H
 
 #include "graph/layer_graph.h"
+#include "layer/common/built_layers.h"
 #include "layer/nn/convolution.h"
 
 namespace quoll {
@@ -104,6 +105,16 @@ bool joined_targets(const LayerGraph& graph, int index, std::vector<FusionTarget
 int set_activation(const FusionTarget& target, const Activation& f);
 // The fields of a convolution with any number of axes; null if the layer is none.
 ConvolutionFields* convolution_fields(const LayerGraph& graph, int index);
+
+// graph.as<T>(index) for an operator T whose class no other operator has; no code if the library
+// was built without it.
+template <class T>
+const T* as_built(const LayerGraph& graph, int index) {
+    if constexpr (kIsBuilt<T>)
+        return graph.as<T>(index);
+    else
+        return nullptr;
+}
 
 // Whether the layer's only output has channels of 2 axes (dims 3), whatever the sizes: a
 // convolution or pooling over w and h, or activations and other arithmetic on such a blob.

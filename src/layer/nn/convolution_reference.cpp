@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "layer/common/affine8.h"
+#include "layer/common/built_layers.h"
 #include "layer/common/elementwise.h"
 #include "layer/common/sublayer.h"
 
@@ -179,7 +180,7 @@ bool is_flat_input(const ConvFields& s, const Shape& input) {
 // What is added has the output's size, where it must; dims 0: that is not known.
 static int check_added(const Layer& layer, const ConvolutionFields& s, const std::vector<Shape>& in,
                        const ConvGeometry& g) {
-    if (!s.adds_alike || in.size() != 2 || in[1].dims == 0) return kOk;
+    if (!kIsBuilt<Eltwise> || !s.adds_alike || in.size() != 2 || in[1].dims == 0) return kOk;
     Shape sums =
         is_flat_input(s, in[0]) ? Shape(g.num_output) : conv_output_shape(s, g, in[1].dtype);
     sums.dtype = in[1].dtype, sums.n = in[1].n;
