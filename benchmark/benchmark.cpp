@@ -627,12 +627,8 @@ void add_options(CommandLine* line, Arguments* a) {
 // All or none.
 int write_files(const Arguments& a, const std::vector<Task>& tasks, const json& report,
                 MessageLog* log) {
-    std::vector<std::string> read;
+    std::vector<std::string> read = paths_of(a.inputs.arrays);
     for (const Task& task : tasks) read.insert(read.end(), {task.param, task.bin});
-    // NAME=FILE, where both may contain '='.
-    for (const std::string& text : a.inputs.arrays)
-        for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1))
-            read.push_back(text.substr(at + 1));
     OutputFiles files(read);
     int status = 0;
     if (!a.profile_file.empty())

@@ -66,10 +66,13 @@ static int seal(const unsigned char* key, const char* plain, const char* sealed)
     }
     cipher.apply((unsigned char*)&content[0], content.size());
     std::ofstream out(sealed, std::ios::binary);
+    const bool opened = out.is_open();
     out.write((const char*)nonce, sizeof(nonce));
     out.write(content.data(), (std::streamsize)content.size());
     out.close();
     if (out) return 0;
+    // No half of a file. It may be a device, which must not be removed.
+    if (opened) std::ofstream(sealed, std::ios::binary | std::ios::trunc);
     fprintf(stderr, "encrypted: %s cannot be written\n", sealed);
     return 1;
 }

@@ -293,6 +293,24 @@ def test_sizes_without_a_name(name, tmp_path):
     assert run(convert(tmp_path / 'm.onnx', tmp_path), {'x': x}, ['y'], tmp_path)['y'].shape == x.shape
 
 
+def test_sizes_with_names_of_other_scripts(tmp_path):
+    """Sizes of one name are the same: the mask goes into the attention."""
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[b,4,t,8] q, float[b,4,t,8] k, float[b,4,t,8] v, float[b,1,t,t] mask) => (float[c,d,e,f] y) {
+        kt = Transpose <perm = [0, 1, 3, 2]> (k)
+        scores = MatMul(q, kt)
+        masked = Add(scores, mask)
+        p = Softmax <axis = -1> (masked)
+        y = MatMul(p, v) }""")
+    for value in model.graph.input:
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param:
+                dim.dim_param = {'b': '\u6279', 't': '\u9577'}[dim.dim_param]
+    onnx.save(model, tmp_path / 'm.onnx')
+    net = convert(tmp_path / 'm.onnx', tmp_path)
+    assert 'SDPA' in net[0].read_text()
+
+
 @pytest.mark.parametrize('shape', [(2, 4, 6, 5), (3, 4, 7)])
 def test_sizes_of_weights(shape, tmp_path):
     """A model that leaves all sizes open, those too that its weights have."""

@@ -280,11 +280,12 @@ def test_python_proposal_layer(tmp_path):
     text = '''input: "s" input: "m" input: "i" layer { name: "p" type: "Python" bottom: "s" bottom: "m" bottom: "i" top: "rois"
     python_param { module: "rpn.proposal_layer" layer: "ProposalLayer" param_str: "'feat_stride': 8" } }'''
     assert 'Proposal p 3 1 s m i rois 0=8' in lines_of(text, tmp_path)
-    for more in (r"\n'scales': [8, 16, 32]", r"\n'scales': [8.0,16,32]\n'ratios': [0.5, 1, 2]"):
+    for more in (r"\n'scales': [8, 16, 32]", r"\n'scales': [8.0,16,32]\n'ratios': [0.5, 1, 2]", r"\n'ratios': !!python/tuple [.5, 1, 2]",
+                 r"\n'scales':\n- 8\n- 16\n- 32\n'ratios': (0.5, 1, 2)"):
         assert 'Proposal p 3 1 s m i rois 0=8' in lines_of(text.replace("': 8", "': 8" + more), tmp_path)
 
 
-@pytest.mark.parametrize('more', [r"\n'scales': [4, 8, 16, 32]", r"\n'scales':\n- 8\n- 16", r"\n'ratios': [1]"])
+@pytest.mark.parametrize('more', [r"\n'scales': [4, 8, 16, 32]", r"\n'scales':\n- 8\n- 16", r"\n'ratios': [1]", r"\n'scales': !!python/tuple [8, 16]"])
 def test_python_proposal_layer_of_other_anchors(more, tmp_path):
     text = f'''input: "s" input: "m" input: "i" layer {{ name: "p" type: "Python" bottom: "s" bottom: "m" bottom: "i" top: "rois"
     python_param {{ module: "rpn.proposal_layer" layer: "ProposalLayer" param_str: "'feat_stride': 16{more}" }} }}'''

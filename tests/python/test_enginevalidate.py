@@ -219,6 +219,9 @@ def test_onnx_runtime(data, tmp_path):
     args = ['--size', 'input=3,240,320', '--onnx', folder / 'version-slim-320_without_postprocessing.onnx', '--python', python]
     stdout = validate(tmp_path, *args)
     assert 'PASS scores' in stdout and 'PASS boxes' in stdout
+    stdout = validate(tmp_path, *args, '--blob', '245')
+    assert 'PASS scores' in stdout and 'PASS 245' in stdout
+    assert '--blob 999: there is no answer' in refused(tmp_path, *args, '--blob', '999')
     # The convolutions there have batch norms behind them, which are folded here: their outputs share nothing but the name.
     stdout = validate(tmp_path, '--layers', '--log', tmp_path / 'log.csv', *args)
     assert 'the names mean something else' in stdout
@@ -281,6 +284,12 @@ def test_what_is_refused(net):
     assert 'is an input' in refused(net, '--against', 'fp32', '--layers', '--log', net / 'm.bin')
     (net / 'm.bin').write_bytes(struct.pack('<3f', 0, 0, 0))
     assert '[Convolution c1]' in refused(net, '--against', 'fp32')
+
+
+def test_an_input_as_a_blob(net):
+    for more in ([], ['--layers', '--log', net / 'log.csv']):
+        validate(net, '--against', 'fp32', '--blob', 'in', *more)
+    assert '--blob none: there is no answer' in refused(net, '--against-model', net / 'm.param', net / 'm.bin', '--layers', '--blob', 'none')
 
 
 def test_no_colour_in_a_pipe(net):

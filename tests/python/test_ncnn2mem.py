@@ -1,6 +1,7 @@
 """ncnn2mem: the headers it writes are compiled as an application would, and run; nothing may differ from the files."""
 import os
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -333,6 +334,9 @@ def test_encrypted_example(tmp_path):
         assert run_program('encrypted', 'seal', key.hex(), tmp_path / 'own', tmp_path / 'own').returncode == 0
         sealed = (tmp_path / 'own').read_bytes()
         assert chacha20(key, sealed[:12], sealed[12:]) == plain
+    full = {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)), 'restore_signals': False}
+    done = subprocess.run([BIN / 'encrypted', 'seal', key.hex(), DIGITS / 'digits.bin', tmp_path / 'half'], capture_output=True, text=True, **full)
+    assert done.returncode == 1 and 'cannot be written' in done.stderr and (tmp_path / 'half').stat().st_size == 0
     done = run_program('encrypted', 'run', key.hex(), tmp_path / 'param', tmp_path / 'bin')
     assert done.returncode == 0 and 'digit 2' in done.stdout
     done = run_program('encrypted', 'run', bytes(32).hex(), tmp_path / 'param', tmp_path / 'bin')

@@ -111,13 +111,15 @@ void map_proposal(CaffeLayer& l) {
     emit_proposal(l, p);
 }
 
-// The numbers of `key: [1, 2, 3]` in YAML.
+// The numbers of `key: [1, 2, 3]` in YAML, or of a list with a line for each; a tag such as
+// !!python/tuple may come first.
 std::vector<float> numbers_of(const std::string& text, const char* key) {
     std::vector<float> numbers;
     const size_t colon = text.find(':', text.find(key));
-    const size_t at = colon == std::string::npos ? colon : text.find_first_not_of(" [(", colon + 1);
+    const size_t at =
+        colon == std::string::npos ? colon : text.find_first_of(".0123456789", colon + 1);
     const char* p = at == std::string::npos ? "" : text.c_str() + at;
-    for (char* end;; p = end + strspn(end, " ,")) {
+    for (char* end;; p = end + strspn(end, " ,-\t\r\n")) {
         const float value = strtof(p, &end);
         if (end == p) return numbers;
         numbers.push_back(value);

@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "common/model_files.h"
 #include "image/safe_for_stb.h"
+#include "quoll/image.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
 
@@ -119,22 +121,15 @@ static int exif_orientation(const std::vector<unsigned char>& bytes) {
 }
 
 // Upright, as viewers and OpenCV show it.
-static void turn(int orientation, Image* image) {
-    const bool swap = orientation >= 5;
-    const bool from_right = strchr("\2\3\7\10", orientation) != nullptr;
-    const bool from_below = strchr("\3\4\6\7", orientation) != nullptr;
+static int turn(int orientation, Image* image) {
     Image turned;
-    turned.w = swap ? image->h : image->w, turned.h = swap ? image->w : image->h;
+    turned.w = orientation >= 5 ? image->h : image->w;
+    turned.h = orientation >= 5 ? image->w : image->h;
     turned.rgb.resize(image->rgb.size());
-    for (int y = 0; y < turned.h; y++)
-        for (int x = 0; x < turned.w; x++) {
-            const int column = swap ? y : x, row = swap ? x : y;
-            const int from_x = from_right ? image->w - 1 - column : column;
-            const int from_y = from_below ? image->h - 1 - row : row;
-            std::copy_n(&image->rgb[((size_t)from_y * image->w + from_x) * 3], 3,
-                        &turned.rgb[((size_t)y * turned.w + x) * 3]);
-        }
-    *image = turned;
+    QUOLL_RETURN_IF_ERROR(kanna_rotate_c3(image->rgb.data(), image->w, image->h, turned.rgb.data(),
+                                          turned.w, turned.h, orientation));
+    *image = std::move(turned);
+    return kOk;
 }
 
 int read_image(const std::string& path, Image* image) {
@@ -173,8 +168,7 @@ int read_image(const std::string& path, Image* image) {
                                                  : why);
     }
     image->rgb.assign(pixels.get(), pixels.get() + (size_t)image->w * image->h * 3);
-    if (orientation > 1) turn(orientation, image);
-    return kOk;
+    return orientation > 1 ? turn(orientation, image) : kOk;
 }
 
 int write_png(const std::string& path, const Image& image, const std::vector<std::string>& inputs) {

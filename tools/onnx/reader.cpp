@@ -95,7 +95,9 @@ ValueInfo Reader::info(const onnx::ValueInfoProto& from) {
     to.has_shape = tensor.has_shape();
     // Exporters write "?" or "-1" for each open size: texts without a letter are no names, by which
     // sizes would be the same.
-    const auto is_letter = [](char ch) { return (ch | 32) >= 'a' && (ch | 32) <= 'z'; };
+    const auto is_letter = [](unsigned char ch) {  // of any script, in UTF-8
+        return ((ch | 32) >= 'a' && (ch | 32) <= 'z') || ch >= 0x80;
+    };
     for (const auto& dim : tensor.shape().dim()) {
         const std::string& name = dim.dim_param();
         DimInfo d;

@@ -176,7 +176,8 @@ int find_expected(const Arguments& a, const Model& model, const Blobs& inputs, B
     if (!a.folder.empty() && read_folder(a.folder, wanted_blobs(a, model, a.layers), expected))
         return *why = "--expect-folder", -1;
     if (!a.onnx.empty()) {
-        if (run_onnx(a.python, a.onnx, inputs_of(model), inputs, a.layers, expected))
+        if (run_onnx(a.python, a.onnx, inputs_of(model), inputs, a.layers || !a.blobs.empty(),
+                     expected))
             return *why = "--onnx", -1;
     } else if (a.expected.empty() && a.folder.empty()) {
         return own_answers(a, model, inputs, expected, why);
@@ -266,7 +267,8 @@ int run(const Arguments& a, MessageLog* log) {
             std::find(outputs.begin(), outputs.end(), blob.first) == outputs.end())
             outputs.push_back(blob.first);
     for (const std::string& blob : a.blobs)
-        if (!expected.count(blob)) return fail("--blob " + blob + ": there is no answer for it");
+        if (!expected.count(blob) && !inputs.count(blob))
+            return fail("--blob " + blob + ": there is no answer for it");
     if (outputs.empty() && !a.layers) return fail("nothing to compare: no blob has both answers");
     Net net;
     if (load_net(model, a.run, !a.layers, &net, &why)) return fail(why);
