@@ -64,7 +64,7 @@ public:
     enum class Output { same_as_input, gone };
     bool bypass(int index, const char* what, Output output = Output::same_as_input);
     // Puts a layer in the place of `index`, which is removed, with the given inputs. The graph owns
-    // the new layer until take_new_layers().
+    // the new layer until take_new_layer().
     void replace(int index, std::unique_ptr<Layer> with, std::vector<int> bottoms,
                  const char* what);
     // Removes a layer that nothing reads any more.

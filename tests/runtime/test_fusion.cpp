@@ -658,6 +658,38 @@ TEST(Fusion, sums_of_unlike_sizes) {
     }
 }
 
+// One item of a convolution serves all items of what is added, and the other way round.
+TEST(Fusion, sums_of_batches_and_single_items) {
+    for (const char* sum : {"Eltwise s 2 1 a r out 0=1\n", "BinaryOp s 2 1 a r out 0=0\n"}) {
+        SCOPED_TRACE(sum);
+        Net net;
+        Weights weights = conv_weights();
+        ASSERT_EQ(load(&net, std::string("Input in 0 1 in\nInput r 0 1 r\n") + kConv + sum,
+                       &weights, true),
+                  kOk);
+        const auto sum_of = [&](const Mat& in, const Mat& added) {
+            Extractor ex = net.create_extractor();
+            Mat out;
+            EXPECT_EQ(ex.input("in", in), kOk);
+            EXPECT_EQ(ex.input("r", added), kOk);
+            EXPECT_EQ(ex.extract("out", out), kOk);
+            return out;
+        };
+        const Mat x = image(Shape(9, 7, 3)), r = image(Shape(9, 7, 8));
+        Shape xs_shape = x.logical_shape(), rs_shape = r.logical_shape();
+        xs_shape.n = rs_shape.n = 3;
+        Mat xs(xs_shape), rs(rs_shape);
+        for (int b = 0; b < 3; b++) xs.batch(b).fill((float)b), rs.batch(b).fill((float)b);
+        const Mat by_added = sum_of(x, rs), by_input = sum_of(xs, r);
+        ASSERT_EQ(by_added.n, 3);
+        ASSERT_EQ(by_input.n, 3);
+        for (int b = 0; b < 3; b++) {
+            expect_near(by_added.batch(b), sum_of(x, rs.batch(b)));
+            expect_near(by_input.batch(b), sum_of(xs.batch(b), r));
+        }
+    }
+}
+
 // What a net makes of a blob: its status, shape and type.
 std::string made(const std::string& layer, const Mat& in, bool fuse) {
     Net net;

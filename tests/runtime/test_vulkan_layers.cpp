@@ -329,6 +329,27 @@ TEST_F(VulkanLayers, a_built_in_layer_runs_on_the_host_where_it_must) {
     }
 }
 
+TEST_F(VulkanLayers, batches_of_unlike_counts_are_refused) {
+    const Option opt;
+    const std::unique_ptr<Layer> layer(create_layer("ROIPooling"));
+    ParamDict pd;
+    pd.set(0, 2), pd.set(1, 2);
+    layer->vkdev = get_gpu_device();
+    ASSERT_EQ(0, layer->load_param(pd));
+    ASSERT_EQ(0, layer->create_pipeline(opt));
+    Shape map(8, 8, 4), region(4);
+    map.n = 2, region.n = 3;
+    VkCompute cmd(layer->vkdev);
+    std::vector<VkMat> in(2), out(1);
+    for (int i = 0; i < 2; i++) {
+        Mat m(i == 0 ? map : region);
+        m.fill(1.f);
+        ASSERT_EQ(0, cmd.record_upload(m, in[i], opt));
+    }
+    EXPECT_NE(0, layer->forward(in, out, cmd, opt));
+    layer->destroy_pipeline(opt);
+}
+
 // Item by item, as the layer takes one at a time.
 TEST_F(VulkanLayers, the_host_runs_all_items) {
     const Option opt;

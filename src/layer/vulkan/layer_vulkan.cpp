@@ -147,6 +147,9 @@ int forward_items(const Layer& layer, const std::vector<Mat>& in, std::vector<Ma
     int count = 1;
     for (const Mat& m : in) count = std::max(count, m.n);
     if (count == 1 || layer.support_batch) return forward_item(layer, in, out, opt);
+    for (const Mat& m : in)
+        if (m.n != 1 && m.n != count)
+            return layer.fail("inputs with batch counts %d and %d", m.n, count);
     std::vector<Mat> all;
     for (int b = 0; b < count; b++) {
         std::vector<Mat> items, made(out->size());

@@ -98,7 +98,9 @@ int ConvolutionCpu::plan(const std::vector<Shape>& bottoms, const Option& opt,
                          std::shared_ptr<const LayerPlan>* plan) const {
     plan->reset();
     if (!is_fast(bottoms.size())) return kOk;
-    if (kHasTileUnits && bottoms[0].n > 1) return plan_batch(bottoms, opt, plan);
+    // The items may be those of what is added alone.
+    const bool batch = bottoms[0].n > 1 || (add_input && bottoms[1].n > 1);
+    if (kHasTileUnits && batch) return plan_batch(bottoms, opt, plan);
     const std::shared_ptr<ConvolutionPlan> made = std::make_shared<ConvolutionPlan>();
     QUOLL_RETURN_IF_ERROR(make_plan(bottoms, opt, made.get()));
     *plan = made;
