@@ -49,6 +49,8 @@ CASES = {
                             [{'x': rand(2, 1, 4, 1)}, {'x': rand(1, 1, 4, 1)}]),
     'squeeze_given_5': ('(float[B,C,D,H,W] x) => (float[b,c,d,w] y) { r = Relu(x) y = Squeeze(r, a) }', {'a': np.int64([3])},
                         [{'x': rand(2, 3, 4, 1, 5)}]),
+    'input_as_output': ('(float[2,3] x, float[2,3] w) => (float[2,3] x, float[2,3] y, float[2,3] w) { y = Relu(x) }', {},
+                        [{'x': rand(2, 3), 'w': rand(2, 3)}]),
     'if_rank01': ('''(float[2,3] x) => (float[2,3] y) {
         r = ReduceSum <keepdims = 0> (x)
         c = Cast <to = 9> (r)
