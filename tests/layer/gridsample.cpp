@@ -88,11 +88,16 @@ TEST(GridSample, survives_points_that_are_no_numbers) {
         const Mat grid = mat_of(Shape(2, 3, 1), {NAN, 0, INFINITY, -INFINITY, 1e30f, -1e30f});
         EXPECT_EQ(1u, run_layer(*layer, {mat_of(Shape(2, 1, 1), {1, 2}), grid}).size());
     }
-    // At the border NaN is the last pixel, on every instruction set.
+    // What ncnn, PyTorch and ONNX Runtime give: NaN is the first pixel, where it is clamped.
     const Mat beyond = mat_of(Shape(2, 3, 1), {NAN, 0, INFINITY, 0, -INFINITY, 0});
-    for (const char* params : {"0=1 1=2", "0=2 1=2"})
+    for (const char* params : {"0=1 1=2", "0=2 1=2", "0=2 1=2 2=1", "0=2 1=2 4=1"})
         expect_values("GridSample", params, {}, {mat_of(Shape(2, 1, 1), {1, 2}), beyond},
-                      mat_of(Shape(3, 1, 1), {2, 2, 1}));
+                      mat_of(Shape(3, 1, 1), {1, 2, 1}));
+    // Infinity reflected is NaN.
+    for (const char* params :
+         {"0=1 1=3", "0=2 1=3", "0=1 1=3 4=1", "0=2 1=3 4=1", "0=2 1=3 2=1 4=1"})
+        expect_values("GridSample", params, {}, {mat_of(Shape(2, 1, 1), {1, 2}), beyond},
+                      mat_of(Shape(3, 1, 1), {1, 1, 1}));
 }
 
 TEST(GridSample, refuses_grids_that_do_not_fit) {

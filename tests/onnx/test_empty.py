@@ -15,6 +15,7 @@ def rand(*shape):
 
 # The node, the type of x, its empty shapes, constants.
 X2, X4 = [(0, 6), (3, 0)], [(0, 4, 6, 6), (2, 4, 0, 6)]
+PADDED = [*X4, (1, 4, 0, 6), (2, 4, 6, 0), (1, 4, 0, 0)]  # outputs with values in all but the first
 CASES = {
     'Relu': ('y = Relu(x)', 'float[a,b]', X2, {}),
     'Add': ('y = Add(x, c)', 'float[a,6]', X2[:1], {'c': rand(6)}),
@@ -28,6 +29,10 @@ CASES = {
     'MatMul of batches': ('y = MatMul(x, c)', 'float[n,3,6]', [(0, 3, 6)], {'c': rand(1, 6, 5)}),
     'Gemm': ('y = Gemm <transB = 1> (x, c, d)', 'float[a,6]', X2[:1], {'c': rand(5, 6), 'd': rand(5)}),
     'Conv': ('y = Conv <pads = [1, 1, 1, 1]> (x, c)', 'float[n,4,h,w]', X4[:1], {'c': rand(5, 4, 3, 3)}),
+    'Conv of padding': ('r = Conv <pads = [2, 2, 2, 2]> (x, c, d) y = Relu(r)', 'float[n,4,h,w]', PADDED, {'c': rand(5, 4, 3, 3), 'd': rand(5)}),
+    'Conv of groups': ('y = Conv <pads = [2, 2, 2, 2], group = 4> (x, c, d)', 'float[n,4,h,w]', PADDED, {'c': rand(4, 1, 3, 3), 'd': rand(4)}),
+    'Conv of one axis': ('y = Conv <pads = [3, 2]> (x, c, d)', 'float[n,4,w]', [(1, 4, 0), (2, 4, 0)], {'c': rand(5, 4, 3), 'd': rand(5)}),
+    'ConvTranspose': ('y = ConvTranspose <strides = [2, 2]> (x, c, d)', 'float[n,4,h,w]', PADDED, {'c': rand(4, 5, 4, 4), 'd': rand(5)}),
     'MaxPool': ('y = MaxPool <kernel_shape = [2, 2]> (x)', 'float[n,4,h,w]', X4[:1], {}),
     'GlobalAveragePool': ('y = GlobalAveragePool(x)', 'float[n,4,h,w]', X4[:1], {}),
     'Transpose': ('y = Transpose <perm = [1, 0]> (x)', 'float[a,b]', X2, {}),

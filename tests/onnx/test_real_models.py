@@ -44,6 +44,13 @@ CASES = {
         s = Squeeze(x)
         y = Slice(s, b, e, ax)
     }''', {'b': np.int64([2]), 'e': np.int64([4]), 'ax': np.int64([0])}, [{'x': rand(1, 4)}, {'x': rand(5, 4)}]),
+    'squeeze_given': ('(float[N,M] x) => (float[m] y) { y = Squeeze(x, a) }', {'a': np.int64([0])}, [{'x': rand(1, 5)}, {'x': rand(1, 1)}]),
+    'squeeze_given_batch': ('(float[B,N,4,M] x) => (float[b,k] y) { r = Relu(x) y = Squeeze(r, a) }', {'a': np.int64([1, 3])},
+                            [{'x': rand(2, 1, 4, 1)}, {'x': rand(1, 1, 4, 1)}]),
+    'squeeze_given_5': ('(float[B,C,D,H,W] x) => (float[b,c,d,w] y) { r = Relu(x) y = Squeeze(r, a) }', {'a': np.int64([3])},
+                        [{'x': rand(2, 3, 4, 1, 5)}]),
+    'input_as_output': ('(float[2,3] x, float[2,3] w) => (float[2,3] x, float[2,3] y, float[2,3] w) { y = Relu(x) }', {},
+                        [{'x': rand(2, 3), 'w': rand(2, 3)}]),
     'if_rank01': ('''(float[2,3] x) => (float[2,3] y) {
         r = ReduceSum <keepdims = 0> (x)
         c = Cast <to = 9> (r)
@@ -164,6 +171,13 @@ def save(text, constants, folder):
 def test_net(name, tmp_path):
     text, constants, feeds = CASES[name]
     check(save(text, constants, tmp_path), feeds, tmp_path)
+
+
+@pytest.mark.parametrize('axes, kind, shape', [([0], '[N,M]', (2, 3)), ([1, 3], '[B,N,4,M]', (2, 1, 4, 2)), ([3], '[B,C,D,H,W]', (2, 3, 4, 2, 5))])
+def test_squeeze_of_other_sizes_than_1(axes, kind, shape, tmp_path):
+    net = convert(save(f'(float{kind} x) => (float y) {{ r = Relu(x) y = Squeeze(r, a) }}', {'a': np.int64(axes)}, tmp_path), tmp_path)
+    with pytest.raises(Failure, match='values .* do not fill the output'):
+        run(net, {'x': rand(*shape)}, ['y'], tmp_path)
 
 
 @pytest.mark.parametrize('name', sorted(CASES))

@@ -149,6 +149,7 @@ bool Converter::add_output(const std::string& name, ElementType type,
     // What fusion makes may have the type that a Cast before it had.
     const ElementType as = type == ElementType::kUndefined ? v->type : type;
     if (as == ElementType::kBfloat16 && v->floats()) from = narrow(from, as);
+    if (from == param_word(name)) return true;  // an input, which can be extracted as it is
     const std::string layer_name = unique("output_" + name);
     layer_names_.insert(layer_name);
     ModelLayer& layer = model.add("Output", layer_name, {from}, {param_word(name)});

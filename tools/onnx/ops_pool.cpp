@@ -1,6 +1,7 @@
 // Pooling.
 #include <algorithm>
 
+#include "layer/nn/windowpool.h"
 #include "onnx/nodes.h"
 #include "onnx/window.h"
 
@@ -149,7 +150,7 @@ bool global_lp_pool(Op& op) {
 bool made_by_max_pool(const Op& op, const Value* places) {
     const auto blob = places->blobs.find({0, places->form});
     const int maker = blob == places->blobs.end() ? -1 : op.c.model.producer(blob->second);
-    return maker >= 0 && op.c.model.layers[(size_t)maker].type == "WindowPool";
+    return maker >= 0 && op.c.model.layers[(size_t)maker].is<WindowPool>();
 }
 
 bool max_unpool(Op& op) {

@@ -192,6 +192,26 @@ bool squeeze_open(Op& op, const std::vector<int>& open) {
     return n.set(0, made[0]);
 }
 
+// Open axes go that have to be 1 when it runs: sizes taken from the input make other ones an error.
+// False without a reason: the forms of the two leave that to reshape_to.
+bool squeeze_checked(Op& op, Value* x, const std::vector<char>& gone,
+                     const std::vector<Dim>& shape) {
+    const bool batch = x->form.batch && x->rank() <= 5 && !gone[0];
+    const int rank = x->rank(), axes = rank - batch;
+    if (!x->floats() || axes > 4 || shape.size() < 1u + batch) return false;
+    const std::string blob = op.blob(x, batch ? Form::batched(rank) : Form::plain(rank));
+    if (blob.empty()) return false;
+    const std::string names = axes == 4 ? "whdc" : "whc";
+    std::string sizes;
+    for (int i = 0; i < axes; i++)
+        if (!gone[rank - 1 - i]) sizes += (sizes.empty() ? "0" : ",0") + names.substr(i, 1);
+    ModelLayer& layer = op.emit("Reshape", {blob});
+    layer.set("shape_expr", sizes);
+    const int left = (int)shape.size();
+    op.set(0, x->type, shape, batch ? Form::batched(left) : Form::plain(left), layer.outputs[0]);
+    return true;
+}
+
 bool squeeze(Op& op) {
     Value* x = op.in(0);
     std::vector<int64_t> axes;
@@ -208,9 +228,12 @@ bool squeeze(Op& op) {
         if (!x->shape[a].known()) open.push_back(a);
     if (!open.empty()) return squeeze_open(op, open);
     std::vector<Dim> shape;
-    for (int a = 0; a < x->rank(); a++)
+    bool checks = false;
+    for (int a = 0; a < x->rank(); a++) {
+        checks |= gone[a] && !x->shape[a].known();
         if (!(given ? gone[a] != 0 : x->shape[a].is(1))) shape.push_back(x->shape[a]);
-    return reshape_to(op, x, shape);
+    }
+    return (checks && squeeze_checked(op, x, gone, shape)) || reshape_to(op, x, shape);
 }
 
 bool unsqueeze(Op& op) {

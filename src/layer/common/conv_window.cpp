@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "layer/common/row_channels.h"
+#include "layer/common/tensor.h"
 
 namespace quoll {
 
@@ -181,6 +182,19 @@ int create_conv_top(const ConvFields& s, const ConvGeometry& g, DType dtype, int
     top->create(conv_output_shape(s, g, dtype), elempack, opt.blob_allocator);
     *channels = conv_channels(s, *top);
     return top->empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
+int fill_with_bias(const Layer& layer, const ConvFields& s, const std::vector<Mat>& bottoms,
+                   std::vector<Mat>& tops, const Option& opt) {
+    if (s.dynamic_weight || s.add_input) return layer.Layer::forward_empty(bottoms, tops, opt);
+    QUOLL_RETURN_IF_ERROR(create_from_nothing(layer, bottoms, tops, true, opt));
+    const Mat& top = tops[0];
+    const size_t step = s.axes == 1 ? top.w : top.cstep;
+    const Activation activation(s.activation_type, s.activation_params);
+    for (int p = 0; p < s.num_output && !top.empty(); p++)
+        std::fill_n((float*)top.data + p * step, step,
+                    activate(s.bias_data.empty() ? 0.f : s.bias_data[p], activation));
+    return kOk;
 }
 
 int convolve_axis(const Layer& layer, const char* name, int pad_before, int pad_after,

@@ -104,6 +104,11 @@ Mat conv_channels(const ConvFields& s, const Mat& blob);
 // Creates `top` as conv_output_shape says, and its conv_channels.
 int create_conv_top(const ConvFields& s, const ConvGeometry& g, DType dtype, int elempack,
                     const Option& opt, Mat* top, Mat* channels);
+// forward_empty of convolutions, on one item: windows lie on padding of 0, so that all values are
+// activation(bias), in f32.
+// Layers with dynamic weights or a summand refuse outputs that have values.
+int fill_with_bias(const Layer& layer, const ConvFields& s, const std::vector<Mat>& bottoms,
+                   std::vector<Mat>& tops, const Option& opt);
 
 // The weight of a layer with dynamic weights as a 1-D Mat (a view where possible).
 int flat_weight(const Layer& layer, const Mat& input, const Option& opt, Mat* flat);

@@ -116,16 +116,22 @@ int infer_batch_shapes(const Layer& layer, std::vector<Shape> in, bool without_v
     return kOk;
 }
 
+int create_from_nothing(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        bool with_values, const Option& opt) {
+    std::vector<Shape> in = shapes_of(bottoms), out;
+    QUOLL_RETURN_IF_ERROR(layer.infer_empty_shapes(in, out));
+    for (const Shape& shape : out)
+        if (!with_values && (shape.dims == 0 || shape.total() != 0))
+            return layer.fail("an input has no values");
+    tops.resize(out.size());
+    for (size_t i = 0; i < out.size(); i++)
+        QUOLL_RETURN_IF_ERROR(create_tensor(out[i], &tops[i], opt));
+    return kOk;
+}
+
 int Layer::forward_empty(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                          const Option& opt) const {
-    std::vector<Shape> in = shapes_of(bottom_blobs), out;
-    QUOLL_RETURN_IF_ERROR(infer_empty_shapes(in, out));
-    for (const Shape& shape : out)
-        if (shape.dims == 0 || shape.total() != 0) return fail("an input has no values");
-    top_blobs.resize(out.size());
-    for (size_t i = 0; i < out.size(); i++)
-        QUOLL_RETURN_IF_ERROR(create_tensor(out[i], &top_blobs[i], opt));
-    return kOk;
+    return create_from_nothing(*this, bottom_blobs, top_blobs, false, opt);
 }
 
 static int clone_blob(const Layer* layer, const Mat& from, Mat* to, const Option& opt) {

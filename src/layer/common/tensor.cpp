@@ -56,13 +56,9 @@ int create_tensors(const Layer& layer, const std::vector<Mat>& bottoms, std::vec
 
 int fill_without_terms(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                        float value, const Option& opt) {
-    std::vector<Shape> in = shapes_of(bottoms), out;
-    QUOLL_RETURN_IF_ERROR(layer.infer_empty_shapes(in, out));
-    tops.resize(out.size());
-    for (size_t i = 0; i < out.size(); i++) {
-        QUOLL_RETURN_IF_ERROR(create_tensor(out[i], &tops[i], opt));
-        if (!tops[i].empty()) tops[i].fill(value);
-    }
+    QUOLL_RETURN_IF_ERROR(create_from_nothing(layer, bottoms, tops, true, opt));
+    for (Mat& top : tops)
+        if (!top.empty()) top.fill(value);
     return kOk;
 }
 

@@ -35,6 +35,9 @@ int create_tensor(const Shape& shape, Mat* m, const Option& opt);
 // left alone.
 int create_tensors(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                    const Option& opt);
+// Creates the outputs for inputs without values, which may have values if with_values is set.
+int create_from_nothing(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        bool with_values, const Option& opt);
 // forward_empty for operators whose outputs, being sums of nothing, all have this value.
 int fill_without_terms(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                        float value, const Option& opt);

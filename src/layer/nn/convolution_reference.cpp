@@ -360,6 +360,13 @@ int Convolution::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops
     return add_and_activate(*this, *this, tops[0], bottoms.back(), false, &tops[0], opt);
 }
 
+// Padding of other values than 0 is not summed up, nor is the bias rounded to int8.
+int Convolution::forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                               const Option& opt) const {
+    if (pad_value != 0.f || int8_output()) return Layer::forward_empty(bottoms, tops, opt);
+    return fill_with_bias(*this, *this, bottoms, tops, opt);
+}
+
 int64_t Convolution::macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
     return conv_macs(*this, in, out);
 }

@@ -46,6 +46,8 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
+    int forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                      const Option& opt) const override;
     int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
     bool fusion_target(FusionTarget* t) override { return *t = conv_fusion_target(*this, 0), true; }
 };

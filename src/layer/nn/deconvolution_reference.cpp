@@ -184,6 +184,11 @@ int Deconvolution::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& to
     return kOk;
 }
 
+int Deconvolution::forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                                 const Option& opt) const {
+    return fill_with_bias(*this, *this, bottoms, tops, opt);
+}
+
 int64_t Deconvolution::macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
     if (!first_sizes_known(in, out)) return -1;
     return (int64_t)in[0].total() * maxk() * (num_output / group);

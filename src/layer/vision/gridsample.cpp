@@ -52,7 +52,8 @@ struct AxisRule {
     float from_grid(float x) const {
         return align_corner ? (x + 1) / 2.f * (size - 1) : ((x + 1) * size - 1) / 2.f;
     }
-    float clamp(float x) const { return std::min((float)(size - 1), std::max(x, 0.f)); }
+    // NaN becomes the first pixel, as in ncnn, PyTorch and ONNX Runtime.
+    float clamp(float x) const { return x > 0.f ? std::min((float)(size - 1), x) : 0.f; }
     // Once only, as in ncnn: points further out than a whole image stay outside.
     static float reflect(float x, int high) { return high - fabsf(fabsf(x) - high); }
     // Again and again, as in ONNX.
@@ -65,7 +66,7 @@ struct AxisRule {
         if (padding_mode == GridSample::kBorder) return clamp(x);
         if (padding_mode != GridSample::kReflection) return x;
         if (exact)
-            return align_corner ? reflect_often(x, size - 1)
+            return align_corner ? clamp(reflect_often(x, size - 1))
                                 : clamp(reflect_often(x + 0.5f, size) - 0.5f);
         return align_corner ? reflect(x, size - 1) : clamp(reflect(x + 0.5f, size) - 0.5f);
     }

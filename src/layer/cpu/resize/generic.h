@@ -45,12 +45,14 @@ __attribute__((noinline)) Points pad(const GridAxis& a, Points x) {
     const Points half = Points::set(.5f);
     if (!a.clamps && !a.reflects) return x;
     if (a.reflects) {
-        if (a.align_corner) return reflect(a, x, (float)(a.size - 1));
-        x = reflect(a, x + half, (float)a.size) - half;
+        // Once reflected, as in ncnn, a point may still be outside.
+        if (a.align_corner && !a.exact) return reflect(a, x, (float)(a.size - 1));
+        x = a.align_corner ? reflect(a, x, (float)(a.size - 1))
+                           : reflect(a, x + half, (float)a.size) - half;
     }
-    // NaN becomes the last pixel, as in the reference.
+    // NaN becomes the first pixel, as in the reference.
     const Points last = Points::set((float)(a.size - 1));
-    return select(x < last, max(x, Points::zero()), last);
+    return select(Points::zero() < x, min(x, last), Points::zero());
 }
 
 // Pixels that make up a value along one axis: whether there is one, which, and its weight.

@@ -21,7 +21,8 @@ layout(push_constant) uniform Push {
     int x_sizes[3], x_steps[3];
 };
 
-float clamped(float at, int size) { return min(float(size - 1), max(at, 0.0)); }
+// NaN becomes the first pixel.
+float clamped(float at, int size) { return at > 0.0 ? min(at, float(size - 1)) : 0.0; }
 
 float reflected(float at, int high) {
     if (!kExact) return float(high) - abs(abs(at) - float(high));
@@ -36,7 +37,9 @@ float reflected(float at, int high) {
 float padded(float at, int size) {
     if (kPadding == 2) return clamped(at, size);
     if (kPadding != 3) return at;
-    return kAlign ? reflected(at, size - 1) : clamped(reflected(at + 0.5, size) - 0.5, size);
+    if (!kAlign) return clamped(reflected(at + 0.5, size) - 0.5, size);
+    const float inside = reflected(at, size - 1);
+    return kExact ? clamped(inside, size) : inside;
 }
 
 // -1 where there is no pixel.
