@@ -156,6 +156,8 @@ if step 'build for aarch64' scripts/build.sh aarch64; then
     for bytes in 256 48; do
         suite "aarch64 int8 with SVE of $((8 * bytes)) bits" env QEMU_CPU=max,sme=off,sve-default-vector-length=$bytes \
             ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 -R '^test_int8$'
+        step "aarch64 int8 network with SVE of $((8 * bytes)) bits" env QEMU_CPU=max,sme=off,sve-default-vector-length=$bytes \
+            qemu-aarch64 -L /usr/aarch64-linux-gnu build-aarch64/bin/tests/test_threads --gtest_filter='Threads/Graphs.int8/shufflenet_v2'
     done
     # With dot products; as a Cortex-A55, which qemu 7 does not know by name; without SVE and SME; with SVE of 128, 256 and 512 bits, the last
     # without SVE2; of these with SME of 128 and 512 bits (256 above), without what SME need not have in streaming mode.
