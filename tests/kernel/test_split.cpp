@@ -539,6 +539,34 @@ TEST(SplitSoftmax, two_products) {
     }
 }
 
+// Rows whose second terms are negative have NaN with an infinite value, others infinity: that the
+// first row has the latter must not hide it.
+TEST(SplitSoftmax, two_products_of_infinite_values) {
+    QUOLL_NEED_KERNELS();
+    const size_t m = 8, n = 17, k = 75, a_row = 96;
+    for (const SplitGemmKernels* one : all_kernels()) {
+        if (!one->two_products) continue;
+        const SplitGemmKernels& kernels = *one->two_products;
+        std::vector<float> a(m * a_row), c(m * n);
+        fill(a);
+        for (size_t i = 0; i < m; i++)
+            kernels.softmax({a.data() + i * a_row, k, 1.f, nullptr, false});
+        const TileShape shape = tile_shape(m, n, k, (ptrdiff_t)a_row, (ptrdiff_t)n);
+        std::vector<uint16_t> packed(SplitPlan::packed_size(kernels, shape));
+        const std::vector<float> bias(SplitPlan::bias_size(n));
+        const SplitPlan plan(kernels, shape, 1);
+        Guarded<float> workspace(plan.workspace());
+        for (size_t l = 0; l < k; l++) {
+            std::vector<float> w(n * k, .5f);
+            w[3 * k + l] = l % 2 ? -INFINITY : INFINITY;
+            SplitPlan::pack(kernels, w.data(), shape, packed.data());
+            EXPECT_FALSE(plan.run(a.data(), packed.data(), bias.data(), c.data(), nullptr, 0,
+                                  FusedActivation(), workspace.data()))
+                << l;
+        }
+    }
+}
+
 // The kernels that pack a matrix do it as split_pack does.
 TEST(SplitPlan, matrices_are_packed) {
     QUOLL_NEED_KERNELS();

@@ -445,7 +445,7 @@ bool SlicedPlan::run(const float* in, const float* weights, const float* bias, f
         // Values that have been overwritten cannot be recomputed.
         if (residual == out && !crest(in, INFINITY).finite) return false;
         plan_.run(work, workspace);
-        return residual == out || !has_nan(shape_, out);
+        return residual == out || !has_non_finite(shape_, out);
     }
     const CrestFactor all = crest(in, INFINITY);
     if (!all.finite) return false;

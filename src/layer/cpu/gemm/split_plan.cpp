@@ -366,7 +366,7 @@ bool SplitPlan::run(const void* in, const uint16_t* weights, const float* bias, 
     for (int c = 0; inplace && c < shape_.in_channels / shape_.in_pack; c++)
         if (!supports_weights((const float*)in + c * shape_.in_block, block)) return false;
     plan_.run(work, workspace);
-    return inplace || !has_nan(shape_, (const float*)out);
+    return inplace || !has_non_finite(shape_, (const float*)out);
 }
 
 }  // namespace quoll

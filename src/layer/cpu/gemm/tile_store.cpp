@@ -46,12 +46,12 @@ SplitStore tile_store(const TileShape& s, size_t n0, int width, const float* bia
     return store;
 }
 
-bool has_nan(const TileShape& s, const float* out) {
+bool has_non_finite(const TileShape& s, const float* out) {
     for (int y = 0; y < s.y.out; y++)
         for (int x = 0; x < s.x.out; x++)
-            if (isnan(out[y * s.out_row + x * s.out_pixel])) return true;
+            if (!isfinite(out[y * s.out_row + x * s.out_pixel])) return true;
     for (int n = 0; n < s.out_channels; n++)
-        if (isnan(out[column_offset(s, (size_t)n, s.out_block)])) return true;
+        if (!isfinite(out[column_offset(s, (size_t)n, s.out_block)])) return true;
     return false;
 }
 

@@ -23,9 +23,10 @@ struct TileTarget {
 // are left open.
 SplitStore tile_store(const TileShape& shape, size_t n0, int width, const float* bias,
                       const TileTarget& target, const FusedActivation& activation);
-// Whether a pixel's first channel or the first pixel has a NaN: tile units give NaN for all
-// channels of a window, or all pixels of a column of B, with a value that they cannot take.
-bool has_nan(const TileShape& shape, const float* out);
+// Whether a pixel's first channel or the first pixel has a value that is not finite: tile units
+// give such for all channels of a window, or all pixels of a column of B, with a value that they
+// cannot take. An infinite one of B gives NaN or infinity by the signs of the terms of A.
+bool has_non_finite(const TileShape& shape, const float* out);
 // Whether the store is the whole way of so many columns in groups of 16.
 bool is_whole(const SplitStore& store, int columns, const FusedActivation& activation);
 // Stores the sums of a tile to C, with the activation's pass.
