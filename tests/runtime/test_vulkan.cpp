@@ -339,6 +339,18 @@ TEST_F(Vulkan, large_windows_on_matrix_units) {
     EXPECT_EQ(4, gpu.backend->count("conv_window")) << gpu.backend->shaders;
 }
 
+// Fewer outputs than a large tile has.
+TEST_F(Vulkan, large_windows_of_few_outputs) {
+    if (!get_gpu_info().support_cooperative_matrix()) GTEST_SKIP() << "no matrix units";
+    const std::string text =
+        "7767517\n3 3\nInput in 0 1 in\n"
+        "Convolution c1 1 1 in a 0=64 1=1 5=1 6=192\n"
+        "Convolution c2 1 1 a out 0=32 1=3 4=1 5=1 6=18432 9=1\n";
+    const VulkanNet cpu(text, false), gpu(text, true, true);
+    EXPECT_LT(difference(gpu.run(135), cpu.run(135)), 5e-3);
+    EXPECT_EQ(1, gpu.backend->count("conv_window")) << gpu.backend->shaders;
+}
+
 // Those with fewer multiplications, whose rows lie end to end: divided depths, groups, windows
 // without padding and of 2x3, a blob that is added.
 TEST_F(Vulkan, few_windows_on_matrix_units) {

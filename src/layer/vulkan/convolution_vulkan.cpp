@@ -462,10 +462,10 @@ private:
             const uint32_t most = std::min(chunks, (uint32_t)kMostSplits);
             *plan = {t, 0, 1, x, y, std::max(1u, std::min(most, groups * processors / (x * y)))};
         };
+        if (outputs() % (int)kLargeWindows.columns) return divide(kSmallWindows, 4);
         divide(kLargeWindows, 2);
         // If groups would have one chunk of the channels each, smaller tiles are taken.
-        if (outputs() % (int)kLargeWindows.columns || (plan->splits > 1 && plan->splits == chunks))
-            divide(kSmallWindows, 4);
+        if (plan->splits > 1 && plan->splits == chunks) divide(kSmallWindows, 4);
     }
 
     // Plans rows end to end, so that few pixels fill tiles. The weights of a row of taps are loaded

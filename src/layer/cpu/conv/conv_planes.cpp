@@ -11,6 +11,7 @@
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/conv/conv_layer.h"
 #include "layer/cpu/gemm/split_plan.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -48,24 +49,51 @@ Mat slice_of(const Mat& m, int z) {
     return slice;
 }
 
-// The slices of window z, one after another. Empty if memory runs out.
-Mat slices_of_window(const Mat& in, const WindowAxis& axis, int z, const Option& opt) {
+// `count` slices at position `first` and every `step` further on, one after another as channels;
+// zeros where there is none. Empty if memory runs out.
+Mat gathered_slices(const Mat& in, int64_t first, int step, int count, const Option& opt) {
     const size_t bytes = (size_t)in.w * in.h * in.elemsize;
-    Mat window(Shape(in.w, in.h, in.c * in.elempack * axis.kernel, in.dtype), in.elempack,
-               opt.workspace_allocator);
-    if (window.empty()) return window;
-    for (int k = 0; k < axis.kernel; k++) {
-        const int64_t at = axis.position(z, k);
-        for (int q = 0; q < in.c; q++) {
-            char* to = (char*)window.data + (size_t)(k * in.c + q) * window.cstep * in.elemsize;
-            if (axis.holds(at))
-                memcpy(to, (char*)in.data + in.cstep * q * in.elemsize + at * bytes, bytes);
-            else
-                memset(to, 0, bytes);
-        }
-    }
-    return window;
+    Mat all(Shape(in.w, in.h, in.c * in.elempack * count, in.dtype), in.elempack,
+            opt.workspace_allocator);
+    if (all.empty()) return all;
+    const int threads = threads_for(opt, (double)bytes * in.c * count);
+    parallel_for((int64_t)count * in.c, threads, [&](int64_t i) {
+        const int64_t at = first + i / in.c * step, q = i % in.c;
+        char* to = (char*)all.data + (size_t)i * all.cstep * in.elemsize;
+        if (at >= 0 && at < in.d)
+            memcpy(to, (char*)in.data + in.cstep * q * in.elemsize + at * bytes, bytes);
+        else
+            memset(to, 0, bytes);
+    });
+    return all;
 }
+
+// The input of 2-D convolutions, for one window of slices after another.
+class SliceWindows {
+public:
+    SliceWindows(const Mat& in, const WindowAxis& axis, const Option& opt)
+        : in_(in), axis_(axis), opt_(opt) {
+        // Windows of neighbours are parts of one copy.
+        if (axis.kernel == 1 || axis.dilation > 1) return;
+        all_ = gathered_slices(in, axis.position(0, 0), 1,
+                               (axis.out - 1) * axis.stride + axis.kernel, opt);
+    }
+    // Window z; empty if memory runs out.
+    Mat window(int z) const {
+        const int64_t at = axis_.position(z, 0);
+        if (axis_.kernel == 1 && axis_.holds(at)) return slice_of(in_, (int)at);
+        if (axis_.kernel == 1 || axis_.dilation > 1)
+            return gathered_slices(in_, at, axis_.dilation, axis_.kernel, opt_);
+        if (all_.empty()) return Mat();
+        return all_.channel_range(z * axis_.stride * in_.c, axis_.kernel * in_.c);
+    }
+
+private:
+    const Mat in_;
+    const WindowAxis axis_;
+    const Option& opt_;
+    Mat all_;
+};
 
 Shape plane_shape(const Shape& s, bool rows, int slices) {
     return rows ? Shape(s.w * s.h, s.d, s.c, s.dtype) : Shape(s.w, s.h, s.c * slices, s.dtype);
@@ -182,21 +210,24 @@ int PlaneConv::forward(const Layer& layer, const ConvolutionFields& s,
     }
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
+    const SliceWindows windows(in, g.z, opt);
+    std::shared_ptr<const LayerPlan> plan;
     for (int z = 0; z < g.z.out; z++) {
-        const int64_t at = g.z.position(z, 0);
-        planes[0] = s.kernel_d == 1 && g.z.holds(at) ? slice_of(in, (int)at)
-                                                     : slices_of_window(in, g.z, z, opt);
+        planes[0] = windows.window(z);
         if (planes[0].empty()) return kOutOfMemory;
         if (s.add_input) planes[1] = slice_of(added, z);
-        QUOLL_RETURN_IF_ERROR(conv_->forward(planes, out, temporary));
+        if (z == 0) QUOLL_RETURN_IF_ERROR(conv_->plan(*ShapeList(planes), temporary, &plan));
+        QUOLL_RETURN_IF_ERROR(plan ? conv_->forward_planned(*plan, planes, out, false, temporary)
+                                   : conv_->forward(planes, out, temporary));
         const Mat& made = out[0];
         if (z == 0)
             top->create(conv_output_shape(s, g, made.dtype), made.elempack, opt.blob_allocator);
         if (top->empty()) return kOutOfMemory;
         const size_t bytes = (size_t)made.w * made.h * made.elemsize;
-        for (int q = 0; q < made.c; q++)
+        parallel_for(made.c, threads_for(opt, (double)bytes * made.c), [&](int64_t q) {
             memcpy((char*)top->data + top->cstep * q * made.elemsize + z * bytes,
                    (const char*)made.data + made.cstep * q * made.elemsize, bytes);
+        });
     }
     return kOk;
 }

@@ -108,6 +108,8 @@ private:
         if (!kJoinsGroups) return group;
         return group * joined_ - (group + 1 == group_ ? overlap_ : 0);
     }
+    // Groups that write channels of their own.
+    int groups_apart() const { return group_ - (kJoinsGroups && overlap_ ? 1 : 0); }
     // Of a blob whose groups have so many bytes.
     size_t group_offset(int group, size_t bytes) const {
         if (!kJoinsGroups) return group * bytes;

@@ -24,16 +24,18 @@ int ConvRunner::run(const ConvRunPlan& plan, const Call& call, const Blobs& blob
     return run_direct(*p, call, blobs);
 }
 
-// Calls run(group, team) for all groups, one after the other or side by side. Returns the first
-// error.
+// Calls run(group, team) for all groups, one after the other or side by side; the last one
+// afterwards if it writes channels of the one before. Returns the first error.
 template <class Run>
 int ConvRunner::run_groups(const Call& call, const Run& run) const {
     std::atomic<int> status(kOk);
-    run_tasks_in_teams(group_, call.groups, call.threads, [&](int64_t i, int team) {
+    const auto run_group = [&](int64_t i, int team) {
         if (status != kOk) return;
         const int result = run((int)i, team);
         if (result != kOk) status = result;
-    });
+    };
+    run_tasks_in_teams(groups_apart(), call.groups, call.threads, run_group);
+    if (groups_apart() < group_) run_group(group_ - 1, 0);
     return status;
 }
 

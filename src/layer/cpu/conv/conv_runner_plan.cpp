@@ -78,10 +78,8 @@ int ConvRunner::threads_of(const ConvGeometry& g, const Option& opt, int items) 
 
 void ConvRunner::set_threads(const ConvGeometry& g, const Option& opt, Call* call) const {
     call->threads = threads_of(g, opt, call->items);
-    // Joined groups that overlap write the same channels.
-    if (overlap_) return;
     const SideBySide groups =
-        side_by_side(group_, call->items * macs(g, out_channels_), call->threads);
+        side_by_side(groups_apart(), call->items * macs(g, out_channels_), call->threads);
     call->groups = groups.pieces, call->threads = groups.threads;
 }
 

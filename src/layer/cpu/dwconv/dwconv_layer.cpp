@@ -2,6 +2,7 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
+#include "layer/cpu/layout/channel_gather.h"
 
 namespace quoll {
 
@@ -97,11 +98,30 @@ int ConvolutionDepthWiseCpu::forward_groups(const ConvolutionPlan& p, const Mat&
                : groups_.forward_flat(p.f32, *this, bottom, top, opt);
 }
 
+// As repeated_ takes them.
+int ConvolutionDepthWiseCpu::repeat_channels(const Mat& bottom, const Option& opt,
+                                             Mat* repeated) const {
+    Shape shape = bottom.logical_shape();
+    shape.set_size(0, num_output);
+    const int pack = shape.dims == 1 ? 1 : std::max(1, repeated_->pack_ * repeated_->pair_);
+    repeated->create(shape, pack, opt.workspace_allocator);
+    if (repeated->empty()) return kOutOfMemory;
+    std::vector<int> source(num_output);
+    for (int i = 0; i < num_output; i++) source[i] = i / (num_output / group);
+    ChannelGather(bottom, *repeated, source).copy_all(opt);
+    return kOk;
+}
+
 int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
                                      const Option& opt) const {
     const ShapeList in(bottom_blob);
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *in, &g));
+    if (repeated_) {
+        Mat repeated;
+        QUOLL_RETURN_IF_ERROR(repeat_channels(bottom_blob, opt, &repeated));
+        return repeated_->forward(repeated, top_blob, opt);
+    }
     if (int8_groups_.created() || groups_.created()) {
         ConvolutionPlan p;
         QUOLL_RETURN_IF_ERROR(make_plan(*in, opt, &p));
@@ -122,6 +142,12 @@ int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
 void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in,
                                            const Option& opt, std::vector<BlobLayout>* out) const {
     if (dynamic_weight || in.size() != 1) return;
+    if (repeated_) {
+        BlobLayout repeated = in[0];
+        repeated.shape.set_size(0, num_output);
+        repeated.elempack = 1;
+        return repeated_->plan_layouts(nullptr, {repeated}, opt, out);
+    }
     int& pack = (*out)[0].elempack;
     const bool flat = is_flat_input(*this, in[0].shape);
     ConvGeometry g;

@@ -10,9 +10,9 @@
 namespace quoll {
 
 // Convolutions with one window per channel run on dwconv kernels: on channel blocks if the channels
-// divide into them, otherwise on planar rows. Other groupings are a matrix product per group. int8
-// convolutions have kernels of their own. 3-D windows per channel, and dynamic weights, run on the
-// reference.
+// divide into them, otherwise on planar rows. With several windows per channel they run on an input
+// whose channels are repeated. Other groupings are a matrix product per group. int8 convolutions
+// have kernels of their own. 3-D windows per channel, and dynamic weights, run on the reference.
 class ConvolutionDepthWiseCpu : public Convolution {
 public:
     explicit ConvolutionDepthWiseCpu(int axes);
@@ -42,6 +42,9 @@ private:
     int pack_planar_weights(const Option& opt);
     bool has_narrow_groups() const;
     int repack_weights();
+    bool has_several_windows() const;
+    int create_repeated(const Option& opt);
+    int repeat_channels(const Mat& bottom, const Option& opt, Mat* repeated) const;
 
     // dwconv_blocked.cpp
     DwconvPairKernel pair_kernel(const ConvGeometry& g, DType dtype) const;
@@ -77,12 +80,13 @@ private:
 
     const KernelSet* kernels_;
     Int8Depthwise int8_;
-    Int8Conv int8_groups_;  // other int8 ones
-    ConvRunner groups_;     // created for other groupings
-    int pack_;              // of input and output of one window a channel; otherwise 0
-    int pair_;              // channels that are one to the kernels: 2 of f16, else 1
-    DwconvRowKernel row_;   // for pack_ > 1
-    int width_;             // channels of a group, on the kernels for narrow groups; otherwise 1
+    Int8Conv int8_groups_;                               // other int8 ones
+    ConvRunner groups_;                                  // created for other groupings
+    std::unique_ptr<ConvolutionDepthWiseCpu> repeated_;  // of several windows a channel
+    int pack_;             // of input and output of one window a channel; otherwise 0
+    int pair_;             // channels that are one to the kernels: 2 of f16, else 1
+    DwconvRowKernel row_;  // for pack_ > 1
+    int width_;            // channels of a group, on the kernels for narrow groups; otherwise 1
     // [channels / pack][kernel_d][kernel_h][kernel_w][width_][pack, or lanes if few_channels()]
     Mat packed_weight_;
     Mat planar_weight_;  // [channels][kDwconvPlanarWeights], where blobs may be planar half floats

@@ -20,6 +20,8 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     kernels_ = &host_kernel_set();
     const bool narrow =
         opt.use_packing_layout && has_narrow_groups() && joined_groups(*this, opt) == 1;
+    repeated_.reset();
+    if (has_several_windows()) return create_repeated(opt);
     if (!depthwise() && !narrow) {
         QUOLL_RETURN_IF_ERROR(groups_.create(*this, *this, opt));
         support_fp16_storage = groups_.takes_f16();
@@ -45,6 +47,26 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     support_bf16_storage = axes < 3 && pair_ == 1;
     if (planar) QUOLL_RETURN_IF_ERROR(pack_planar_weights(opt));
     return repack_weights();
+}
+
+// Several windows a channel. As matrix products of so few columns they would leave most of a
+// register idle.
+bool ConvolutionDepthWiseCpu::has_several_windows() const {
+    return axes < 3 && group > 1 && num_output > group && weight_data_size == num_output * maxk();
+}
+
+// One window per channel, of an input that has each channel several times.
+int ConvolutionDepthWiseCpu::create_repeated(const Option& opt) {
+    std::unique_ptr<ConvolutionDepthWiseCpu> layer(new ConvolutionDepthWiseCpu(axes));
+    static_cast<ConvolutionFields&>(*layer) = *this;
+    layer->type = type, layer->name = name;
+    layer->group = num_output;
+    QUOLL_RETURN_IF_ERROR(layer->create_pipeline(opt));
+    support_fp16_storage = layer->support_fp16_storage;
+    support_bf16_storage = layer->support_bf16_storage;
+    weight_data.release();
+    repeated_ = std::move(layer);
+    return kOk;
 }
 
 // For planar half floats: 3x3 weights and the bias.
