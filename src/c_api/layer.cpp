@@ -296,6 +296,22 @@ struct Inherited {
         QUOLL_RETURN_IF_ERROR(need(layer, CLayer::kHasParams, function));
         return create_pipeline(const_cast<quoll_layer_t>(layer), opt);
     }
+    // A Net would convert them, or run the layer for each item.
+    static int check_blobs(const quoll_layer_t layer, const quoll_mat_t* mats, int n,
+                           const char* function) {
+        const Layer& l = *layer_of(layer);
+        for (int i = 0; i < n && kBuiltIn; i++) {
+            const Mat& m = *mat_of(mats[i]);
+            const bool packs = m.elempack > 1 && !l.support_packing;
+            const bool f16 = m.dtype == DType::f16 && !l.support_fp16_storage;
+            const bool bf16 = m.dtype == DType::bf16 && !l.support_bf16_storage;
+            if (packs || f16 || bf16 || (m.n > 1 && !l.support_batch))
+                return bad_state(function,
+                                 "a Mat has an elempack, a 16-bit type or a batch that the layer "
+                                 "does not take: see its quoll_layer_get_support_ functions");
+        }
+        return kOk;
+    }
     // Arrays of Mats, none of which is missing.
     static bool all_there(const quoll_mat_t* mats, int n) {
         return mats && n >= 0 && std::find(mats, mats + n, nullptr) == mats + n;
@@ -304,6 +320,7 @@ struct Inherited {
                          const quoll_option_t opt) {
         if (!layer || !bottom || !top || !opt) return null_argument(__func__);
         QUOLL_RETURN_IF_ERROR(prepare(layer, opt, __func__));
+        QUOLL_RETURN_IF_ERROR(check_blobs(layer, &bottom, 1, __func__));
         const Layer* const l = layer_of(layer);
         return run_api(__func__, [&] {
             Mat out;
@@ -319,6 +336,7 @@ struct Inherited {
         if (!layer || !all_there(bottoms, n) || !tops || n2 < 0 || !opt)
             return null_argument(__func__);
         QUOLL_RETURN_IF_ERROR(prepare(layer, opt, __func__));
+        QUOLL_RETURN_IF_ERROR(check_blobs(layer, bottoms, n, __func__));
         const Layer* const l = layer_of(layer);
         return run_api(__func__, [&] {
             std::vector<Mat> in, out(n2);
@@ -334,6 +352,7 @@ struct Inherited {
                                  const quoll_option_t opt) {
         if (!layer || !blob || !opt) return null_argument(__func__);
         QUOLL_RETURN_IF_ERROR(prepare(layer, opt, __func__));
+        QUOLL_RETURN_IF_ERROR(check_blobs(layer, &blob, 1, __func__));
         const Layer* const l = layer_of(layer);
         return run_api(__func__, [&] {
             return kBuiltIn ? l->forward_inplace(*mat_of(blob), *option_of(opt))
@@ -344,6 +363,7 @@ struct Inherited {
                                  const quoll_option_t opt) {
         if (!layer || !all_there(blobs, n) || !opt) return null_argument(__func__);
         QUOLL_RETURN_IF_ERROR(prepare(layer, opt, __func__));
+        QUOLL_RETURN_IF_ERROR(check_blobs(layer, blobs, n, __func__));
         const Layer* const l = layer_of(layer);
         return run_api(__func__, [&] {
             std::vector<Mat> all;

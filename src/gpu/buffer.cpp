@@ -85,19 +85,31 @@ VkResult GpuBuffer::import(void* data, size_t bytes) {
     return bind(memory);
 }
 
+VkResult GpuBuffer::allocate_from(int type, size_t bytes) {
+    VkMemoryAllocateInfo memory = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+    memory.allocationSize = bytes, memory.memoryTypeIndex = (uint32_t)type;
+    // Memory beyond the budget would evict that of others, or our own, in each run.
+    if (bytes > device_.budget_of(type)) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    return bind(memory);
+}
+
 VkResult GpuBuffer::allocate(MemoryUse use, size_t bytes) {
     const DeviceFunctions& vk = device_.vk();
     VkResult result = create_buffer(bytes, nullptr);
     if (result != VK_SUCCESS) return result;
     VkMemoryRequirements needed;
     vk.GetBufferMemoryRequirements(device_.handle(), buffer_, &needed);
-    const int type = device_.memory_type(use, needed.memoryTypeBits);
+    int type = device_.memory_type(use, needed.memoryTypeBits);
     if (type < 0) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    VkMemoryAllocateInfo memory = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-    memory.allocationSize = needed.size, memory.memoryTypeIndex = (uint32_t)type;
-    // Memory beyond the budget would evict that of others, or our own, in each run.
-    if (needed.size > device_.budget_of(type)) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    result = bind(memory);
+    result = allocate_from(type, needed.size);
+    // Of a device's own memory the host may see no more than 256 MB: uploads can lie elsewhere.
+    while (result == VK_ERROR_OUT_OF_DEVICE_MEMORY && use == MemoryUse::kUpload && !memory_) {
+        needed.memoryTypeBits &= ~(1u << type);
+        const int other = device_.memory_type(use, needed.memoryTypeBits);
+        if (other < 0) break;
+        type = other;
+        result = allocate_from(type, needed.size);
+    }
     if (result != VK_SUCCESS) return result;
     if (use == MemoryUse::kDevice || !device_.host_visible(type)) return VK_SUCCESS;
     if (use == MemoryUse::kWeights && device_.info().type() == 0) return VK_SUCCESS;

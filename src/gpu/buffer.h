@@ -27,6 +27,7 @@ private:
     GpuBuffer(const GpuBuffer&) = delete;
     GpuBuffer& operator=(const GpuBuffer&) = delete;
     VkResult allocate(MemoryUse use, size_t bytes);
+    VkResult allocate_from(int type, size_t bytes);
     VkResult import(void* data, size_t bytes);
     VkResult create_buffer(size_t bytes, const void* next);
     VkResult bind(const VkMemoryAllocateInfo& memory);

@@ -12,6 +12,9 @@ namespace quoll {
 namespace {
 
 const uint32_t kMostQueues = 4;
+// What shaders for matrix units take at most: the tiles of conv_tiles.cpp and conv_window.comp have
+// up to 48 KB, and eight subgroups.
+const uint32_t kMatrixSharedMemory = 48 << 10, kMatrixSubgroups = 8;
 
 class Extensions {
 public:
@@ -129,6 +132,12 @@ MatrixUnits probe_matrix(const InstanceFunctions& vk, VkPhysicalDevice device,
     const bool full = control.subgroupSizeControl && control.computeFullSubgroups &&
                       (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
     if (!matrix.cooperativeMatrix || !model.vulkanMemoryModel || !full) return units;
+    const VkPhysicalDeviceLimits& limits = properties.properties.limits;
+    const uint32_t invocations = kMatrixSubgroups * subgroup.subgroupSize;
+    if (limits.maxComputeSharedMemorySize < kMatrixSharedMemory ||
+        limits.maxComputeWorkGroupInvocations < invocations ||
+        limits.maxComputeWorkGroupSize[0] < invocations)
+        return units;
     const Matrices matrices = list_matrices(vk, device);
     probe_sizes(matrices, &units);
     units.subgroup = subgroup.subgroupSize;

@@ -181,7 +181,7 @@ void Net::Private::clear() {
     without_weights = has_concats = false;
     unfused.reset();
     on_host.reset();
-    runs_on_host = false;
+    runs_on_host = layers_may_differ = false;
     off_host.clear();
     unfused_param.clear();
     source = WeightSource();
@@ -380,7 +380,10 @@ const std::vector<const char*>& Net::output_names() const { return d->output_nam
 const std::vector<Blob>& Net::blobs() const { return d->blobs; }
 const std::vector<Layer*>& Net::layers() const { return d->layers; }
 std::vector<Blob>& Net::mutable_blobs() { return d->blobs; }
-std::vector<Layer*>& Net::mutable_layers() { return d->layers; }
+std::vector<Layer*>& Net::mutable_layers() {
+    d->layers_may_differ = !d->layers.empty();
+    return d->layers;
+}
 
 // Levenshtein's distance: insertions, deletions and replacements of one character.
 static size_t edit_distance(const std::string& a, const std::string& b) {

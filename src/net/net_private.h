@@ -81,6 +81,7 @@ struct Net::Private : NetGraph {
     bool keeps_weights = false;             // made of another: nothing leaves the host
     std::vector<unsigned char> unfused_param;
     bool unfused_is_binary = false;
+    bool layers_may_differ = false;  // the application may have changed them: no copy is the same
     WeightSource source;
     ExecutionPlans plans;
     // Serves Extractors that were given no allocators: the system's allocator would map and unmap

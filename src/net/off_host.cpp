@@ -42,7 +42,8 @@ void release_weights(Layer& layer) {
 
 // The weights have to be readable a second time, in case the host needs them.
 bool Net::Private::may_leave_host(const Option& opt) const {
-    if (keeps_weights || opt.vulkan_fallback || unfused_param.empty()) return false;
+    if (keeps_weights || opt.vulkan_fallback || unfused_param.empty() || layers_may_differ)
+        return false;
     if (source.path.empty() && !source.reader) return false;
     size_t bytes = 0;
     for (const Layer* layer : layers)

@@ -48,6 +48,11 @@ bool Net::Private::is_fused_away(int blob, bool given) const {
 
 int Net::Private::load_again(const Private& from, bool fused) {
     if (from.unfused_param.empty()) return kError;  // made of a Model
+    if (from.layers_may_differ) {
+        QUOLL_LOGE(
+            "[Net] mutable_layers() was called: what it changed would not be in a second net");
+        return kError;
+    }
     keeps_weights = true;
     custom_layers = from.custom_layers;
     vulkan_device = from.vulkan_device;
@@ -90,7 +95,7 @@ std::shared_ptr<Net::Private> Net::Private::load_copy(bool fused) const {
 
 std::shared_ptr<Net::Private> Net::Private::unfuse() {
     std::lock_guard<std::mutex> lock(late_loading);
-    if (!unfused) unfused = load_copy(false);
+    if (!unfused || layers_may_differ) unfused = load_copy(false);
     if (!unfused)
         QUOLL_LOGE(
             "[Net] the weights could not be loaded again for a blob that was fused away: call "

@@ -84,6 +84,11 @@ ExecutionPlan::ExecutionPlan(const NetGraph& graph, const std::vector<int>& want
     for (size_t i = 0; i < order_.size(); i++) positions_[order_[i]] = i;
 }
 
+// Whether the first input of the layer is another one of its inputs, too.
+static bool is_read_again(const Layer& layer) {
+    return std::count(layer.bottoms.begin(), layer.bottoms.end(), layer.bottoms[0]) > 1;
+}
+
 // Depth-first on an explicit stack: graphs may be deep.
 void ExecutionPlan::find_order() {
     enum : char { kUnseen, kInputsAskedFor, kInOrder };
@@ -120,6 +125,8 @@ void ExecutionPlan::find_last_reads() {
     for (size_t step = order_.size(); step-- > 0;) {
         const Layer& layer = *graph_.layers[order_[step]];
         const bool only_first = as_select(layer) || as_loop(graph_, layer);
+        // What a choice chooses may be its condition, too.
+        if (only_first && is_read_again(layer)) read_later[layer.bottoms[0]] = 1;
         for (size_t i = only_first ? 1 : layer.bottoms.size(); i-- > 0;) {
             char& later = read_later[layer.bottoms[i]];
             last_reads_[first_read_[step] + i] = !later;

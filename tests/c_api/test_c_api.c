@@ -341,6 +341,15 @@ static void test_built_in_layers(void) {
     CHECK(layer->forward_n(layer, NULL, 1, out, 1, opt) == QUOLL_UNEXPECTED_NULL);
     quoll_layer_destroy(layer);
 
+    /* An elempack that only a Net would undo. */
+    layer = quoll_layer_create_by_type("LogSoftmax");
+    weights[0] = quoll_mat_create_3d_elem(4, 4, 2, 32, 8, NULL);
+    CHECK(layer->load_param(layer, pd) == 0);
+    CHECK(layer->forward_1(layer, weights[0], &one, opt) == QUOLL_BAD_STATE && one == NULL);
+    CHECK(layer->forward_n(layer, weights, 1, out, 1, opt) == QUOLL_BAD_STATE);
+    quoll_mat_destroy(weights[0]);
+    quoll_layer_destroy(layer);
+
     layer = quoll_layer_create_by_typeindex(quoll_layer_type_to_index("Scale"));
     CHECK(quoll_layer_get_typeindex(layer) == quoll_layer_type_to_index("Scale"));
     CHECK(quoll_layer_type_to_index("NoSuchLayer") == -1);

@@ -105,6 +105,8 @@ static const std::vector<LayerCase> kCases = {
     // A blob of two axes is one channel.
     LayerCase({Shape(9, 7)}, "0=8 1=1 6=8 5=1"),
     LayerCase({Shape(9, 7)}, "0=3 1=3 6=27 3=2 4=1").terms(9),
+    // A blob of one axis is a row; all taps but one read padding.
+    LayerCase({Shape(1)}, "0=3 1=3 6=27 4=1").terms(9),
 };
 QUOLL_LAYER_CASES(Convolution, kCases)
 

@@ -27,6 +27,10 @@ static const std::vector<LayerCase> kCases = {
     deconv(Shape(9, 7), 8, 1, 1, "5=1"),
     deconv(Shape(9, 7), 3, 1, 3, "3=2 4=1"),
     deconv(Shape(7, 6, 32), 48, 2, 3, "3=2 4=1 5=1 9=1"),
+    // Windows side by side.
+    deconv(Shape(7, 4, 24), 16, 1, 1, "5=1"),
+    deconv(Shape(7, 4, 48), 32, 2, 2, "3=2 5=1 9=1"),
+    deconv(Shape(5, 3, 18), 9, 3, 3, "3=3"),
     LayerCase({Shape(5, 6, 8), Shape(3, 2, 1, 8), Shape(8)}, "3=2 4=1 5=1 7=8 28=1").terms(6),
     LayerCase({Shape(5, 6, 6), Shape(2, 2, 3, 6)}, "4=-233 20=4 21=5 7=2 28=1 9=1").terms(12),
 };

@@ -116,4 +116,12 @@ TEST(SDPA, refuses_what_does_not_fit) {
     }
 }
 
+TEST(SDPA, no_heads) {
+    const LayerPtr layer = make_layer("SDPA", "", {}, 3, 1);
+    const Shape none(4, 3, 0);
+    std::vector<Shape> out;
+    EXPECT_EQ(0, layer->infer_empty_shapes({Shape(4, 2, 0), none, none}, out));
+    EXPECT_NE(0, layer->infer_empty_shapes({Shape(4, 2, 4), none, none}, out));
+}
+
 }  // namespace quoll

@@ -44,4 +44,18 @@ TEST(Select, leaves_the_other_branch_alone) {
     }
 }
 
+// The condition is read last where it is chosen.
+TEST(Select, chooses_its_condition) {
+    const char* const text =
+        "7767517\n3 3\nInput x 0 1 x\nAbsVal a 1 1 x y\nSelect choice 3 1 y y x out\n";
+    Net net;
+    ASSERT_EQ(0, net.load_param_mem(text));
+    Mat x(1), out;
+    x[0] = -2.f;
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(0, ex.input("x", x));
+    ASSERT_EQ(0, ex.extract("out", out));
+    EXPECT_EQ(2.f, out[0]);
+}
+
 }  // namespace quoll

@@ -181,6 +181,23 @@ def test_embed_layer_norm_without_segments(tmp_path):
           [norm(word[ids] + position[:5], gamma, beta, 1e-12), np.int32([0, 0])])
 
 
+def test_embed_layer_norm_of_an_open_batch_without_mask(tmp_path):
+    """ONNX Runtime's tools always name a mask index."""
+    constants = {'word': rand(11, 8), 'position': rand(6, 8), 'gamma': rand(8), 'beta': rand(8)}
+    node = helper.make_node('EmbedLayerNormalization', ['ids', '', 'word', 'position', '', 'gamma', 'beta'], ['y', 'mask_index'],
+                            domain='com.microsoft', epsilon=1e-12)
+    graph = helper.make_graph([node], 'g', [helper.make_tensor_value_info('ids', 6, ['items', 'length'])],
+                              [helper.make_tensor_value_info('y', 1, [None] * 3), helper.make_tensor_value_info('mask_index', 6, [None])],
+                              [numpy_helper.from_array(a, n) for n, a in constants.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17), helper.make_opsetid('com.microsoft', 1)], ir_version=8),
+              tmp_path / 'm.onnx')
+    ids = RNG.integers(0, 11, (3, 5)).astype(np.int32)
+    have = run(convert(tmp_path / 'm.onnx', tmp_path), {'ids': ids}, ['y', 'mask_index'], tmp_path)
+    np.testing.assert_allclose(have['y'], norm(constants['word'][ids] + constants['position'][:5], constants['gamma'], constants['beta'], 1e-12),
+                               1e-4, 1e-4)
+    np.testing.assert_array_equal(have['mask_index'], np.zeros(3))
+
+
 @pytest.mark.parametrize('mask', ['none', 'rows', 'causal'])
 def test_attention(mask, tmp_path):
     x, w, b = rand(2, 5, 8), rand(8, 24), rand(24)
@@ -216,6 +233,16 @@ def test_multi_head_attention(past, tmp_path):
     check(tmp_path, 'MultiHeadAttention', {'q': q, 'k': k, 'v': v, 'extra': extra, 'old_k': old_k, 'old_v': old_v},
           {'bias': bias}, {'order': ['q', 'k', 'v', 'bias', 'padding', 'extra', 'old_k', 'old_v'], 'num_heads': 2}, wants,
           layer='SDPA')
+
+
+@pytest.mark.parametrize('queries, keys', [(1, 4), (3, 5), (3, 3), (5, 3)])
+def test_causal_multi_head_attention_of_other_keys(queries, keys, tmp_path):
+    """The last query sees all, as in ONNX Runtime."""
+    q, k, v = rand(2, queries, 8), rand(2, keys, 8), rand(2, keys, 8)
+    seen = np.arange(keys) <= np.arange(queries)[:, None]
+    seen[-1] = True
+    want = attend(*(heads(x, 2) for x in (q, k, v)), np.where(seen, 0, np.float32(-1e9)).astype(np.float32))
+    check(tmp_path, 'MultiHeadAttention', {'q': q, 'k': k, 'v': v}, {}, {'num_heads': 2, 'unidirectional': 1}, [want])
 
 
 def rotated(x, cos, sin, interleaved=False):
@@ -263,6 +290,21 @@ def test_group_query_attention(past, tmp_path):
     check(tmp_path, 'GroupQueryAttention', {'q': q, 'k': k, 'v': v, 'old_k': old_k, 'old_v': old_v},
           {'lengths': np.int32([total - 1]), 'total': np.int32(total), 'cos': cos, 'sin': sin},
           {'order': names, 'num_heads': 4, 'kv_num_heads': 2, 'do_rotary': 1}, [want, rk, hv], layer='SDPA')
+
+
+def test_group_query_attention_of_keys_of_unknown_width(tmp_path):
+    """They were left out, and only those of the cache attended to."""
+    sizes = {'q': [1, 1, 64], 'k': [1, 1, 'width'], 'v': [1, 1, 32], 'old_k': [1, 2, 3, 16], 'old_v': [1, 2, 3, 16]}
+    constants = {'lengths': np.int32([3]), 'total': np.int32(4), 'cos': rand(16, 8), 'sin': rand(16, 8)}
+    node = helper.make_node('GroupQueryAttention', [*sizes, *constants], ['y', 'new_k', 'new_v'], domain='com.microsoft', num_heads=4,
+                            kv_num_heads=2, do_rotary=1)
+    graph = helper.make_graph([node], 'g', [helper.make_tensor_value_info(n, 1, s) for n, s in sizes.items()],
+                              [helper.make_empty_tensor_value_info(n) for n in node.output],
+                              [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17), helper.make_opsetid('com.microsoft', 1)], ir_version=8),
+              tmp_path / 'm.onnx')
+    with pytest.raises(Failure, match='heads of unknown size'):
+        convert(tmp_path / 'm.onnx', tmp_path)
 
 
 @pytest.mark.parametrize('what, op, inputs, attributes', [
@@ -316,14 +358,15 @@ def test_q_linear(op, tmp_path):
     check(tmp_path, op, {'x': x}, constants, attributes, [quantized(f(real), 1 / 128, 100)])
 
 
-@pytest.mark.parametrize('axis', [1, 2, -1])
+@pytest.mark.parametrize('axis', [1, 2, -1, None])
 def test_q_linear_softmax_of_old_opsets(axis, tmp_path):
-    """Over all axes from the given one on."""
+    """Over all axes from the given one on; the last by default, also where Softmax's is 1."""
     x = RNG.integers(0, 256, (2, 3, 4)).astype(np.uint8)
     real = (x.astype(np.float32) - 120) * np.float32(0.05)
     want = softmax(real.reshape(2, -1) if axis == 1 else real).reshape(x.shape)
     constants = {'xs': np.float32(0.05), 'xz': np.uint8(120), 'ys': np.float32(1 / 256), 'yz': np.uint8(0)}
-    check(tmp_path, 'QLinearSoftmax', {'x': x}, constants, {'axis': axis, 'opset': 12}, [quantized(want, 1 / 256, 0)], tolerance=1)
+    check(tmp_path, 'QLinearSoftmax', {'x': x}, constants, {'opset': 12, **({} if axis is None else {'axis': axis})},
+          [quantized(want, 1 / 256, 0)], tolerance=1)
 
 
 def test_q_linear_concat(tmp_path):
@@ -410,6 +453,20 @@ def test_a_quantised_range_with_another_scale_or_zero_point(other, tmp_path):
               tmp_path / 'm.onnx')
     have = run(convert(tmp_path / 'm.onnx', tmp_path), {'x': x}, ['y'], tmp_path)['y']
     np.testing.assert_allclose(have, want, 1e-3, 1e-3 * np.abs(want).max())
+
+
+@pytest.mark.parametrize('kind', [np.uint8, np.int8])
+@pytest.mark.parametrize('scales', ['one', 'columns', 'columns first'])
+@pytest.mark.parametrize('zeros', ['one', 'columns'])
+def test_scales_and_zero_points_of_columns(zeros, scales, kind, tmp_path):
+    """Of a square matrix, which has as many rows. ONNX Runtime's fusion has the scales in the order in which the model multiplies them."""
+    x, w = RNG.integers(0, 256, (3, 4)).astype(np.uint8), RNG.integers(0, 128, (4, 4)).astype(kind)
+    scale = np.float32(0.02) if scales == 'one' else np.float32([0.01, 0.02, 0.04, 0.03])
+    zero = kind(7) if zeros == 'one' else np.array([1, 20, 7, 90], kind)
+    want = ((x.astype(np.float32) - 100) * np.float32(0.05)) @ ((w.astype(np.float32) - zero.astype(np.float32)) * scale)
+    order = ['w', 'ws', 'xs'] if scales == 'columns first' else ['w', 'xs', 'ws']
+    check(tmp_path, 'MatMulIntegerToFloat', {'x': x},
+          {'w': w, 'xs': np.float32(0.05), 'ws': scale, 'xz': np.uint8(100), 'wz': zero}, {'order': ['x', *order, 'xz', 'wz']}, [want])
 
 
 def test_q_gemm(tmp_path):

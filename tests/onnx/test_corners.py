@@ -149,6 +149,9 @@ CASES = [
     case('Gemm-one', node('Gemm', ['x', 'x', 'x'], transB=1, beta=0.5), {'x': IMAGE[0, :, :3]}),
     *[case(f'Attention-causal{c}', node('Attention', ['q', 'k', 'v'], is_causal=c),
            {n: np.cos(np.arange(24, dtype=np.float32) * (i + 1)).reshape(1, 2, 3, 4) for i, n in enumerate('qkv')}) for c in (0, 1, 2, -1)],
+    # Wider than the input and its borders: one window, as sizes are rounded up.
+    *[case(f'MaxPool-wide-{k}-{s}', node('MaxPool', ['x'], kernel_shape=[k], strides=[s], ceil_mode=1), {'x': IMAGE[:, :, :n]})
+      for n, k, s in ((1, 2, 2), (1, 2, 3), (1, 3, 3), (2, 3, 2), (2, 4, 3))],
     *[case(f'AveragePool-ceil{c}', node('AveragePool', ['x'], kernel_shape=[2], strides=[2], ceil_mode=c), {'x': IMAGE[:, :, :3]}) for c in (1, 2)],
     *[case(f'ReduceL1-noop{k}', node('ReduceL1', ['x', 'a'], noop_with_empty_axes=k), {'x': X - 2}, {'a': np.int64([])}) for k in (0, 1, 2)],
     # Of one value they are not that value, whether it is constant or a size.

@@ -71,6 +71,14 @@ def test_silu(tmp_path):
     check(*save([helper.make_node('Sigmoid', ['x'], ['s']), helper.make_node('Mul', ['x', 's'], ['y'])], tmp_path), tmp_path)
 
 
+@pytest.mark.parametrize('exponent', [-1, 0.5, 2, 3, 4])
+def test_powers(exponent, tmp_path):
+    """ncnn's own have no values of numbers that are not positive."""
+    shift = -0.5 if exponent > 1 else 0.1
+    nodes = [helper.make_node('Add', ['x', 's'], ['a']), helper.make_node('Pow', ['a', 'e'], ['b']), helper.make_node('Mul', ['b', 'a'], ['y'])]
+    check(*save(nodes, tmp_path, {'s': np.float32(shift), 'e': np.float32([[[[[exponent]]]]][0])}), tmp_path)
+
+
 def test_what_it_lacks_is_named(tmp_path):
     path, _ = save([helper.make_node('Slice', ['x', 's', 'e', 'a', 't'], ['v']), helper.make_node('Hardmax', ['v'], ['y'])], tmp_path,
                    {'s': [0], 'e': [8], 'a': [3], 't': [2]})

@@ -128,6 +128,20 @@ def test_constant_that_is_no_integer(number, tmp_path):
         convert(model(tmp_path), tmp_path, '--constant', f'i={number}')
 
 
+@pytest.mark.parametrize('output', ["that's", 'a b', 'a"b', 'a\x7fb'])
+def test_an_output_is_the_whole_array_whatever_its_name_is(output, tmp_path):
+    """Not the blob behind it, which has fewer axes."""
+    nodes = [helper.make_node('Transpose', ["it's"], ['t'], perm=[2, 0, 1]), helper.make_node('Reshape', ['t', 'shape'], ['r']),
+             helper.make_node('Cast', ['r'], [output], to=onnx.TensorProto.INT64)]
+    graph = helper.make_graph(nodes, 'g', [helper.make_tensor_value_info("it's", 1, [2, 3, 4])], [helper.make_tensor_value_info(output, 7, [1, 2, 3, 4, 1])],
+                              [numpy_helper.from_array(np.int64([1, 2, 3, 4, 1]), 'shape')])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8), tmp_path / 'm.onnx')
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    have = run(convert(tmp_path / 'm.onnx', tmp_path), {"it's": x}, [output], tmp_path)[output]
+    assert have.dtype == np.int64
+    np.testing.assert_array_equal(have, x.transpose(2, 0, 1).reshape(1, 2, 3, 4, 1))
+
+
 def test_names(tmp_path):
     made = parser.parse_model(TWO)
     for i, node in enumerate(made.graph.node):

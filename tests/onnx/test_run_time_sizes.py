@@ -311,6 +311,17 @@ def test_sizes_with_names_of_other_scripts(tmp_path):
     assert 'SDPA' in net[0].read_text()
 
 
+def test_shared_heads_of_an_unknown_number(tmp_path):
+    model = parser.parse_model("""<ir_version: 11, opset_import: ["" : 23]>
+        g (float[b,heads,t,8] q, float[b,shared,s,8] k, float[b,shared,s,8] v) => (float[c,d,e,f] y) { y = Attention(q, k, v) }""")
+    onnx.save(model, tmp_path / 'm.onnx')
+    net = convert(tmp_path / 'm.onnx', tmp_path)
+    for shared in (1, 2, 4):
+        feed = {'q': rand(2, 4, 3, 8), 'k': rand(2, shared, 5, 8), 'v': 1 + rand(2, shared, 5, 8)}
+        want = ReferenceEvaluator(model).run(None, feed)[0]
+        np.testing.assert_allclose(run(net, feed, ['y'], tmp_path)['y'], want, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize('shape', [(2, 4, 6, 5), (3, 4, 7)])
 def test_sizes_of_weights(shape, tmp_path):
     """A model that leaves all sizes open, those too that its weights have."""

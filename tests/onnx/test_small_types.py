@@ -147,6 +147,15 @@ def test_quantising(name, block, constant, tmp_path):
     np.testing.assert_allclose(got['y'], want[1], 1e-6, 1e-6)
 
 
+def test_bfloat16_input_as_output(tmp_path):
+    kind = TensorProto.BFLOAT16
+    model = build([helper.make_node('Neg', ['x'], ['y'])], [('x', kind, [3])], [('x', kind, [3]), ('y', kind, [3])])
+    x = np.float32([1, -2, 0.5])
+    have = answers(model, {'x': x}, tmp_path)
+    np.testing.assert_array_equal(have['x'], x)
+    np.testing.assert_array_equal(have['y'], -x)
+
+
 def test_bfloat16_output_of_what_is_fused(tmp_path):
     """The Cast lies between two Transposes that undo one another."""
     nodes = [helper.make_node('Transpose', ['x'], ['t'], perm=[1, 0]), helper.make_node('Cast', ['t'], ['c'], to=TensorProto.BFLOAT16),

@@ -340,3 +340,20 @@ def test_depthwise_layers_that_cost_most_stay_in_float(tmp_path):
         got = np.stack([run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': v}, ['out'])['out'] for v in x[:8]])
         noise[method] = ((got - exact) ** 2).sum()
     assert noise['best'] < 0.3 * min(noise['all'], noise['mse'])
+
+
+def test_a_scale_behind_relu_says_nothing_of_the_blob_before(tmp_path):
+    """An int8 layer reads ReLU of a blob, another one the blob itself, which reaches ten times as far below zero."""
+    rng = np.random.default_rng(1)
+    weight = rng.uniform(-1, 1, (5, 128)).astype(np.float32)
+    (tmp_path / 'm.param').write_text('7767517\n5 6\nInput data 0 1 data 0=4 1=4 2=8\nSplit s 1 2 data a b\n'
+                                      'InnerProduct fc 1 1 a x 0=5 2=640\nReLU r 1 1 b c\n'
+                                      'ConvolutionDepthWise dw 1 1 c y 0=8 1=1 6=8 7=8 8=1\n')
+    (tmp_path / 'm.bin').write_bytes(bytes(4) + weight.tobytes() + 0x000D4B38.to_bytes(4, 'little') + bytes(range(8)) +
+                                     np.full(9, 127, np.float32).tobytes())
+    x = rng.uniform(-10, 1, (20, 8, 4, 4)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    quantize((tmp_path / 'm.param', tmp_path / 'm.bin'), tmp_path / 'q', '--data', tmp_path / 'x.npy', '--method', 'minmax')
+    got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x[0]}, ['x'])['x']
+    exact = weight @ x[0].ravel()
+    assert np.abs(got - exact).max() < 0.05 * np.abs(exact).max()

@@ -113,6 +113,35 @@ TEST_F(NetTest, LayersOfApplicationsAreTheirs) {
     EXPECT_EQ(out[0], 5.f);
 }
 
+// A net that is loaded a second time would not have what the application has changed.
+TEST_F(NetTest, ChangedLayersAreNotLoadedAgain) {
+    const char* const kParam =
+        "7767517\n5 5\nInput i 0 1 x\nAddConstant a 1 1 x y\nBatchNorm b 1 1 y z 0=1\n"
+        "Scale s 1 1 z u 0=1\nAbsVal v 1 1 u w\n";
+    // The BatchNorm's slope, mean, variance and bias, then the Scale's factor.
+    const float weights[] = {1, 0, 1, 0, 2};
+    for (bool keeps : {false, true}) {
+        Net net;
+        register_layers(&net);
+        ASSERT_EQ(net.load_param_mem(kParam), 0);
+        if (keeps) {
+            ASSERT_EQ(net.keep_blob("z"), 0);
+        }
+        const unsigned char* p = (const unsigned char*)weights;
+        ASSERT_EQ(net.load_model(quoll::DataReaderFromMemory(p, sizeof(weights))), 0);
+        static_cast<AddConstant*>(net.mutable_layers()[1])->addend = 3;
+        Extractor ex = net.create_extractor();
+        ASSERT_EQ(ex.input("x", vector_of({1})), 0);
+        Mat z, w;
+        EXPECT_EQ(ex.extract("z", z) == 0, keeps);
+        if (keeps) {
+            EXPECT_EQ(z[0], 4.f);
+        }
+        ASSERT_EQ(ex.extract("w", w), 0);
+        EXPECT_EQ(w[0], 8.f);
+    }
+}
+
 TEST_F(NetTest, ALayerAloneMakesAsManyOutputsAsAreThere) {
     for (const char* type : {"Split", "Noop"}) {
         const std::unique_ptr<quoll::Layer> layer(quoll::create_layer(type));

@@ -319,6 +319,37 @@ TEST_F(Vulkan, all_tiles_on_matrix_units) {
     }
 }
 
+// Tiles of product.comp take no more shared memory than a device has, and tuning, which also goes
+// through those of matrix units, has no others for it.
+TEST_F(Vulkan, tiles_fit_the_shared_memory) {
+    const std::shared_ptr<GpuDevice> device = open_gpu(get_default_gpu_index());
+    ASSERT_TRUE(device != nullptr);
+    uint32_t& shared =
+        const_cast<VkPhysicalDeviceLimits&>(device->limits()).maxComputeSharedMemorySize;
+    const uint32_t own = shared;
+    Program program;
+    WeightStore constants(*device, 4096);
+    Recorder recorder(*device, Storage::f32, true, &program, &constants);
+    const ConvProduct large = {4096, 4096, 64, 1};
+    const ConvTiling forced = {conv_tiles(false)[1], 1};
+    for (const uint32_t kilobytes : {16, 32}) {
+        shared = kilobytes << 10;
+        const int rows = kilobytes == 16 ? 32 : 64;
+        EXPECT_EQ(rows, choose_tiling(recorder, Shader::product, false, large).tile.rows);
+        force_tiling(&forced);
+        EXPECT_EQ(rows, choose_tiling(recorder, Shader::product, false, large).tile.rows);
+        force_tiling(nullptr);
+    }
+    shared = own;
+    for (const ConvTile& tile : conv_tiles(true)) {
+        const ConvTiling of_units = {tile, 1};
+        force_tiling(&of_units);
+        const ConvTile made = choose_tiling(recorder, Shader::product, false, large).tile;
+        force_tiling(nullptr);
+        EXPECT_EQ(16, made.depth);
+    }
+}
+
 // A weight that is a blob, read in both layouts and by several layers, in the middle of a region.
 // Products large enough for conv_window.comp: pixels and rows that fill no tile, windows without
 // padding and of 2x3, channels of half a large tile, a blob that is added.
@@ -413,6 +444,26 @@ TEST_F(Vulkan, pooling_keeps_what_is_not_finite) {
             }
         EXPECT_GT(nans, 0);
         EXPECT_GT(infinities, 0);
+    }
+}
+
+// A channel with NaN has no length, whatever its least one is.
+TEST_F(Vulkan, lengths_of_nan) {
+    for (const char* mode : {"0", "1", "2"}) {
+        const std::string text =
+            "7767517\n3 3\nInput in 0 1 in\n"
+            "ConvolutionDepthWise deep 1 1 in a 0=3 1=3 4=1 6=27 7=3\n"
+            "Normalize norm 1 1 a out 0=1 4=0 1=1 2=0.01 3=1 9=" +
+            std::string(mode) + "\n";
+        const VulkanNet gpu(text, true);
+        Mat in = image(9, 0), out;
+        in.channel(1)[40] = NAN;
+        Extractor ex = gpu.net.create_extractor();
+        ASSERT_EQ(0, ex.input("in", in));
+        ASSERT_EQ(0, ex.extract("out", out));
+        EXPECT_EQ(1, gpu.backend->count("normalize"));
+        for (int q = 0; q < 3; q++)
+            for (int i = 0; i < 81; i++) EXPECT_EQ(q == 1, isnan(out.channel(q)[i])) << mode;
     }
 }
 
@@ -775,6 +826,30 @@ TEST_F(Vulkan, constants_added_to_a_batch) {
     }
 }
 
+// The size of a batch, to which the only item is resized.
+TEST_F(Vulkan, one_item_resized_as_a_batch) {
+    const std::string text =
+        "7767517\n6 6\nInput in 0 1 in\nInput like 0 1 like\n"
+        "Interp resize 2 1 in like a 0=2 5=1\nSigmoid sigmoid 1 1 a b\n"
+        "ReLU relu 1 1 b c 0=0.1\nPooling mean 1 1 c out 0=1 4=1\n";
+    const VulkanNet cpu(text, false), gpu(text, true);
+    Shape like(64, 48, 1);
+    like.n = 2;
+    std::vector<Mat> outs[2];
+    for (const bool on_gpu : {false, true}) {
+        Extractor ex = (on_gpu ? gpu : cpu).net.create_extractor();
+        Mat size(like), out;
+        size.fill(1.f);
+        ASSERT_EQ(0, ex.input("in", image(5, 0)));
+        ASSERT_EQ(0, ex.input("like", size));
+        ASSERT_EQ(0, ex.extract("out", out));
+        ASSERT_EQ(2, out.n);
+        for (int b = 0; b < 2; b++) outs[on_gpu].push_back(out.batch(b).clone());
+    }
+    EXPECT_LT(difference(outs[1], outs[0]), 1e-5);
+    EXPECT_GT(gpu.backend->regions, 0);
+}
+
 // The host begins each item with them.
 TEST_F(Vulkan, constant_states_of_a_batch) {
     const std::string text =
@@ -924,6 +999,44 @@ TEST_F(Vulkan, attention_of_turned_rows_in_other_heads) {
         "MemoryData past 0 1 p 0=16 1=2 2=8\nSplit pasts 1 2 p pk pv\n"
         "SDPA attention 5 3 vq vk vv pk pv out all_k all_v 6=0.001 7=1\n",
         16, {{"rotary", 2}});
+}
+
+// Keys of one item, which are turned, for all items of a batch.
+TEST_F(Vulkan, turned_keys_of_a_batch) {
+    const std::string text =
+        "7767517\n9 11\nInput q 0 1 q\nInput k 0 1 k\nInput v 0 1 v\nInput c 0 1 c\n"
+        "Input s 0 1 s\nInput pk 0 1 pk\nInput pv 0 1 pv\nRotaryEmbed turned 3 1 k c s gk\n"
+        "SDPA heads 5 3 q gk v pk pv y all_k all_v 7=1\n";
+    const VulkanNet cpu(text, false), gpu(text, true);
+    const Shape rows(32, 64, 2), past(32, 200, 2), angles(16, 64);
+    const std::pair<const char*, Shape> inputs[] = {{"q", rows},   {"k", rows},   {"v", rows},
+                                                    {"c", angles}, {"s", angles}, {"pk", past},
+                                                    {"pv", past}};
+    for (const bool pasts : {false, true}) {
+        std::vector<Mat> outs[2];
+        for (const bool on_gpu : {false, true}) {
+            Extractor ex = (on_gpu ? gpu : cpu).net.create_extractor();
+            for (const auto& input : inputs) {
+                Shape shape = input.second;
+                if (*input.first == 'q' || (pasts && *input.first == 'p')) shape.n = 2;
+                Mat m(shape);
+                for (int b = 0; b < m.n; b++)
+                    for (int q = 0; q < m.c; q++)
+                        for (int i = 0; i < m.w * m.h; i++)
+                            m.batch(b).channel(q)[i] =
+                                (float)((i * 37 + q * 11 + b * 5) % 41 - 20) * 0.05f;
+                ASSERT_EQ(0, ex.input(input.first, m));
+            }
+            for (const char* name : {"y", "all_k", "all_v"}) {
+                Mat out;
+                ASSERT_EQ(0, ex.extract(name, out));
+                ASSERT_EQ(2, out.n);
+                for (int b = 0; b < 2; b++) outs[on_gpu].push_back(out.batch(b).clone());
+            }
+        }
+        EXPECT_LT(difference(outs[1], outs[0]), 1e-5) << pasts;
+    }
+    EXPECT_GT(gpu.backend->regions, 0);
 }
 
 // Items of a batch add their own.

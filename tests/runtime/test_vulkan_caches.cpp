@@ -190,6 +190,64 @@ TEST(VulkanCaches, stay_on_the_device_f16) { decode(true); }
 TEST(VulkanCaches, many_keys) { decode(true, 250); }
 TEST(VulkanCaches, in_slices) { decode(true, 250, 20, 12); }
 
+// The groups that share the keys of a net's only head come in slices, too.
+TEST(VulkanCaches, one_head_in_slices) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    const char* const text =
+        "7767517\n11 16\nInput q 0 1 q\nInput k 0 1 k\nInput v 0 1 v\n"
+        "Input kv 0 2 cache_k cache_v\n"
+        "Input cosines 0 1 cosines\nSplit s0 1 2 cosines c0 c1\n"
+        "Input sines 0 1 sines\nSplit s1 1 2 sines d0 d1\n"
+        "RotaryEmbed r0 3 1 q c0 d0 gq\nRotaryEmbed r1 3 1 k c1 d1 gk\n"
+        "SDPA a 5 3 gq gk v cache_k cache_v y out_k out_v 6=0.25 7=1\n";
+    Net cpu, gpu;
+    gpu.opt.use_vulkan_compute = gpu.opt.use_fp16_storage = true;
+    gpu.opt.vulkan_slice_us = 1;
+    for (Net* net : {&cpu, &gpu}) {
+        ASSERT_EQ(0, net->load_param_mem(text));
+        ASSERT_EQ(0, net->load_model(RandomWeights()));
+    }
+    std::vector<Mat> kept;
+    std::vector<VkMat> kept_gpu;
+    for (int i = 0, past = 0; i < 4; i++) {
+        const int tokens = i == 0 ? 300 : 1;
+        const Step step(past, tokens);
+        std::vector<Mat> in;
+        for (int k = 0; k < 3; k++) {
+            in.push_back(Mat(16, tokens, 1));
+            for (int t = 0; t < tokens; t++)
+                for (int x = 0; x < 16; x++)
+                    in[k].channel(0).row(t)[x] = sinf((float)((past + t) * (k + 3) + x * 5));
+        }
+        const auto give = [&](Extractor& ex) {
+            return ex.input("q", in[0]) || ex.input("k", in[1]) || ex.input("v", in[2]) ||
+                   ex.input("cosines", step.cosines) || ex.input("sines", step.sines);
+        };
+        Mat want, got;
+        Extractor on_cpu = cpu.create_extractor();
+        ASSERT_EQ(0, give(on_cpu));
+        if (i > 0) {
+            ASSERT_EQ(0, on_cpu.input("cache_k", kept[0]) || on_cpu.input("cache_v", kept[1]));
+        }
+        kept.resize(2);
+        ASSERT_EQ(0, on_cpu.extract("y", want) || on_cpu.extract("out_k", kept[0]) ||
+                         on_cpu.extract("out_v", kept[1]));
+        VkCompute cmd(gpu.vulkan_device());
+        Extractor ex = gpu.create_extractor();
+        ASSERT_EQ(0, give(ex));
+        if (i > 0) {
+            ASSERT_EQ(0, ex.input("cache_k", kept_gpu[0]) || ex.input("cache_v", kept_gpu[1]));
+        }
+        kept_gpu.resize(2);
+        VkMat made;
+        ASSERT_EQ(0, ex.extract("y", made, cmd) || ex.extract("out_k", kept_gpu[0], cmd) ||
+                         ex.extract("out_v", kept_gpu[1], cmd) ||
+                         cmd.record_download(made, got, gpu.opt) || cmd.submit_and_wait());
+        EXPECT_LT(difference(got, want), 5e-3) << "step " << i;
+        past += tokens;
+    }
+}
+
 // Two continuations of the same tokens: the second may not find what the first has added.
 void branch(bool half) {
     if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";

@@ -350,6 +350,40 @@ TEST_F(VulkanLayers, batches_of_unlike_counts_are_refused) {
     layer->destroy_pipeline(opt);
 }
 
+// A layer of the application sees no items that are not there.
+class SeenItems : public Layer {
+public:
+    SeenItems() { support_vulkan = true; }
+    int forward(const std::vector<VkMat>& bottoms, std::vector<VkMat>& tops, VkCompute& cmd,
+                const Option& opt) const override {
+        for (const VkMat& m : bottoms) EXPECT_FALSE(m.empty());
+        return cmd.record_clone(bottoms[0], tops[0], opt);
+    }
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option&) const override {
+        tops[0] = bottoms[0].clone();
+        return 0;
+    }
+};
+DEFINE_LAYER_CREATOR(SeenItems)
+
+TEST_F(VulkanLayers, own_layers_get_no_batches_of_unlike_counts) {
+    const LogMute mute;
+    for (const int items : {1, 2, 3}) {
+        Net net;
+        net.register_custom_layer("SeenItems", SeenItems_layer_creator);
+        net.opt.use_vulkan_compute = true;
+        ASSERT_EQ(0, net.load_param_mem("7767517\n3 3\nInput a 0 1 a\nInput b 0 1 b\n"
+                                        "SeenItems own 2 1 a b out\n"));
+        ASSERT_EQ(0, net.load_model(RandomWeights()));
+        Extractor ex = net.create_extractor();
+        ASSERT_EQ(0, ex.input("a", image(3)));
+        ASSERT_EQ(0, ex.input("b", image(items)));
+        Mat out;
+        EXPECT_EQ(items != 2, ex.extract("out", out) == 0) << items;
+    }
+}
+
 // Item by item, as the layer takes one at a time.
 TEST_F(VulkanLayers, the_host_runs_all_items) {
     const Option opt;

@@ -43,6 +43,8 @@ public:
         real_ = vk;
         blocks_ = 0, bytes_ = 0;
         vk.AllocateMemory = allocate, vk.FreeMemory = free;
+        vk.UpdateDescriptorSets = update;
+        largest_ = 0;
     }
     ~DeviceMemory() {
         destroy_gpu_instance();
@@ -55,6 +57,7 @@ public:
     uint32_t largest_binding() const { return device_->limits().maxStorageBufferRange; }
     static int blocks() { return blocks_; }
     static size_t bytes() { return bytes_; }  // ever allocated
+    static size_t largest() { return largest_; }  // of what was bound
 
 private:
     static VkResult allocate(VkDevice device, const VkMemoryAllocateInfo* info,
@@ -67,14 +70,21 @@ private:
         if (memory) blocks_--;
         real_.FreeMemory(device, memory, with);
     }
+    static void update(VkDevice device, uint32_t count, const VkWriteDescriptorSet* writes,
+                       uint32_t copies, const VkCopyDescriptorSet* copied) {
+        for (uint32_t i = 0; i < count; i++)
+            for (uint32_t k = 0; k < writes[i].descriptorCount; k++)
+                largest_ = std::max<size_t>(largest_, (size_t)writes[i].pBufferInfo[k].range);
+        real_.UpdateDescriptorSets(device, count, writes, copies, copied);
+    }
     static DeviceFunctions real_;
     static std::atomic<int> blocks_;
-    static std::atomic<size_t> bytes_;
+    static std::atomic<size_t> bytes_, largest_;
     std::shared_ptr<GpuDevice> device_;
 };
 DeviceFunctions DeviceMemory::real_;
 std::atomic<int> DeviceMemory::blocks_;
-std::atomic<size_t> DeviceMemory::bytes_;
+std::atomic<size_t> DeviceMemory::bytes_, DeviceMemory::largest_;
 
 Mat image() {
     Mat m(16, 16, 3);
@@ -176,6 +186,51 @@ TEST(VulkanMemory, a_weight_that_does_not_fit_stays_on_the_host) {
         EXPECT_NE(std::string::npos, places.device.find("conv")) << places.device;
         if (want.empty()) want = out;
         for (int i = 0; i < want.w; i++) EXPECT_NEAR(want[(size_t)i], out[(size_t)i], 1e-6);
+    }
+}
+
+// What layers keep while they run may be more than their blobs: scores of attention, projected
+// queries, keys and values side by side, what the gates of an LSTM get from the input.
+TEST(VulkanMemory, what_layers_keep_fits_a_binding) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    if (getenv("QUOLL_EXPECT_VALIDATION")) GTEST_SKIP() << "a limit that is not the device's";
+    const struct {
+        const char* text;
+        int w, h, c;
+    } nets[] = {{"7767517\n3 5\nInput in 0 1 in\nSplit split 1 3 in q k v\n"
+                 "SDPA heads 3 1 q k v out\n",
+                 8, 100, 4},
+                {"7767517\n2 2\nInput in 0 1 in\n"
+                 "MultiHeadAttention heads 1 1 in out 0=64 1=4 2=4096\n",
+                 64, 100, 1},
+                {"7767517\n2 2\nInput in 0 1 in\nLSTM lstm 1 1 in out 0=64 1=4096\n", 16, 100, 1}};
+    const LogMute mute;
+    for (const auto& each : nets) {
+        Mat in = each.c > 1 ? Mat(each.w, each.h, each.c) : Mat(each.w, each.h);
+        for (int q = 0; q < in.c; q++)
+            for (int i = 0; i < in.w * in.h; i++)
+                in.channel(q)[i] = (float)((i * 37 + q * 11) % 101 - 50) / 50;
+        Mat want;
+        for (const bool gpu : {false, true}) {
+            DeviceMemory memory;
+            const uint32_t own = memory.largest_binding();
+            memory.set_largest_binding(1 << 16);
+            Net net;
+            net.opt.use_vulkan_compute = gpu;
+            ASSERT_EQ(0, net.load_param_mem(each.text));
+            ASSERT_EQ(0, net.load_model(RandomWeights()));
+            Mat out;
+            Extractor ex = net.create_extractor();
+            ASSERT_EQ(0, ex.input("in", in));
+            ASSERT_EQ(0, ex.extract("out", out));
+            memory.set_largest_binding(own);
+            EXPECT_LE(memory.largest(), (size_t)1 << 16) << each.text;
+            if (!gpu) want = out;
+            ASSERT_EQ(want.logical_shape(), out.logical_shape());
+            for (int q = 0; q < want.c; q++)
+                for (int i = 0; i < want.w * want.h; i++)
+                    EXPECT_NEAR(want.channel(q)[i], out.channel(q)[i], 1e-4) << each.text;
+        }
     }
 }
 

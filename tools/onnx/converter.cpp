@@ -35,11 +35,12 @@ Value* Converter::add_constant(const std::string& name, const Tensor& tensor) {
     return v;
 }
 
-// A name that a .param file can hold.
+// A name that a .param file can hold. None is that of an input or output before param_word(), by
+// which these are asked for.
 static std::string clean(const std::string& wish) {
     std::string name = wish.empty() ? "blob" : wish;
     for (char& ch : name)
-        if (ch == ' ' || ch == '"' || (unsigned char)ch < 32) ch = '_';
+        if ((unsigned char)ch <= 32 || ch == 127 || ch == '"' || ch == '\'') ch = '_';
     return name;
 }
 
@@ -146,10 +147,10 @@ bool Converter::add_output(const std::string& name, ElementType type,
         problems.push_back({name, "output", why, opset("")});
         return false;
     }
+    if (from == param_word(name)) return true;  // an input, which can be extracted as it is
     // What fusion makes may have the type that a Cast before it had.
     const ElementType as = type == ElementType::kUndefined ? v->type : type;
     if (as == ElementType::kBfloat16 && v->floats()) from = narrow(from, as);
-    if (from == param_word(name)) return true;  // an input, which can be extracted as it is
     const std::string layer_name = unique("output_" + name);
     layer_names_.insert(layer_name);
     ModelLayer& layer = model.add("Output", layer_name, {from}, {param_word(name)});

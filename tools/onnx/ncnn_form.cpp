@@ -5,6 +5,8 @@
 
 #include "layer/control/input.h"
 #include "layer/control/output.h"
+#include "layer/elementwise/binaryop.h"
+#include "layer/elementwise/unaryop.h"
 #include "layer/tensor/stridedslice.h"
 #include "quoll/layer.h"
 #include "quoll/log.h"
@@ -86,6 +88,44 @@ int crop_instead(ModelLayer* layer) {
     return axes.empty() ? kOk : layer->set("axes", axes);
 }
 
+// Of numbers that are not positive, ncnn's vector kernels have no powers: these are of the usual
+// exponents.
+void powers_instead(Model* model) {
+    const int kPow = 6, kMul = 2;
+    static const std::map<float, int> kFunctions = {
+        {-1.f, UnaryOp::RECIPROCAL}, {-0.5f, UnaryOp::RSQRT}, {0.5f, UnaryOp::SQRT},
+        {2.f, UnaryOp::SQUARE},      {3.f, UnaryOp::SQUARE},  {4.f, UnaryOp::SQUARE}};
+    std::deque<ModelLayer> all;
+    for (ModelLayer& layer : model->layers) {
+        const float exponent = layer.params.get(2, 0.f);
+        const auto function = kFunctions.find(exponent);
+        if (!layer.is<BinaryOp>() || layer.params.get(0, 0) != kPow ||
+            layer.params.get(1, 0) == 0 || function == kFunctions.end()) {
+            all.push_back(std::move(layer));
+            continue;
+        }
+        const auto add = [&](const char* type, const std::vector<std::string>& inputs,
+                             const std::vector<std::string>& outputs) -> ModelLayer& {
+            all.emplace_back();
+            all.back().type = type;
+            all.back().name = outputs[0] == layer.outputs[0] ? layer.name : outputs[0];
+            all.back().inputs = inputs, all.back().outputs = outputs;
+            return all.back();
+        };
+        const std::string x = layer.inputs[0], y = layer.outputs[0], square = y + "/square";
+        std::string base = x;
+        if (exponent == 3.f) {
+            base = y + "/base";
+            add("Split", {x}, {base, y + "/factor"});
+        }
+        const bool more = exponent > 2.f;
+        add("UnaryOp", {base}, {more ? square : y}).set("op_type", function->second);
+        if (exponent == 3.f) add("BinaryOp", {square, y + "/factor"}, {y}).set("op_type", kMul);
+        if (exponent == 4.f) add("UnaryOp", {square}, {y}).set("op_type", function->second);
+    }
+    model->layers.swap(all);
+}
+
 // What ncnn lacks of a layer: "StridedSlice", "param 22 of MemoryData", or "".
 std::string missing_of(const ModelLayer& layer) {
     const int index = layer_to_index(layer.type.c_str());
@@ -102,6 +142,7 @@ std::string missing_of(const ModelLayer& layer) {
 
 int to_ncnn(Model* model) {
     remove_outputs(model);
+    powers_instead(model);
     std::map<std::string, std::vector<std::string>> missing;
     for (ModelLayer& layer : model->layers) {
         QUOLL_RETURN_IF_ERROR(crop_instead(&layer));

@@ -62,6 +62,7 @@ struct Scores {
     float softcap = 0;
     // Which positions see which: j <= i + offset; -window <= j - i - offset <= window.
     bool causal = false;
+    bool last_sees_all = false;  // the last query, although `causal`
     int64_t left = -1, right = -1;
     std::string offset;                // a scalar, or batch x 1 x 1 x 1; "": 0
     std::vector<std::string> bias;     // added to scores
@@ -76,8 +77,8 @@ struct Scores {
 
 void add_window(Nodes& n, Scores* s) {
     if (!s->causal && s->left < 0 && s->right < 0) return;
-    std::string rows = unsqueeze(n, count_to(n, size_of(n, s->q, 2)), {1});
-    if (!s->offset.empty()) rows = n.add("Add", {rows, s->offset});
+    const std::string queries = unsqueeze(n, count_to(n, size_of(n, s->q, 2)), {1});
+    const std::string rows = s->offset.empty() ? queries : n.add("Add", {queries, s->offset});
     const std::string columns = count_to(n, size_of(n, s->k, 2));
     const auto bound = [&](const char* compare, int64_t by) {
         const std::string at =
@@ -85,6 +86,11 @@ void add_window(Nodes& n, Scores* s) {
         s->allowed.push_back(n.add(compare, {columns, at}));
     };
     if (s->causal) bound("LessOrEqual", 0);
+    if (s->causal && s->last_sees_all) {
+        const std::string one = n.constant(Tensor::of_ints({1}, true));
+        const std::string last = n.add("Sub", {size_of(n, s->q, 2), one});
+        s->allowed.back() = n.add("Or", {s->allowed.back(), n.add("Equal", {queries, last})});
+    }
     if (s->left >= 0) bound("GreaterOrEqual", -s->left);
     if (s->right >= 0) bound("LessOrEqual", s->right);
 }
@@ -164,6 +170,12 @@ bool attend(Op& op, Nodes& n, Scores* s) {
     if (heads.known() && shared.known()) {
         s->k = repeat_heads(op, n, s->k, heads.value / shared.value);
         s->v = repeat_heads(op, n, s->v, heads.value / shared.value);
+    } else if (!same(heads, shared)) {  // only the run tells how many share one
+        const std::string all = size_of(n, s->q, 1);
+        const std::string times = n.add("Div", {all, size_of(n, s->k, 1)});
+        const std::string own = n.add("Div", {count_to(n, all), times});
+        for (std::string* x : {&s->k, &s->v})
+            *x = n.add("Gather", {*x, own}, {{"axis", attribute_of((int64_t)1)}});
     }
     s->raw =
         n.add("Mul", {n.add("MatMul", {s->q, n.transpose(s->k, {0, 1, 3, 2})}), n.scalar(scale)});
@@ -420,6 +432,9 @@ bool multi_head_attention(Op& op) {
     for (int i = 0; i < 3; i++)
         if (n.value(parts[i])->rank() == 3) parts[i] = split_heads(n, parts[i], heads);
     s.q = parts[0], s.k = parts[1], s.v = parts[2];
+    if (!n.ok()) return false;
+    // ONNX Runtime hides nothing from the last query, which matters if there are more keys.
+    s.last_sees_all = !same(n.value(s.q)->shape[2], n.value(s.k)->shape[2]);
     if (op.has(6)) {
         s.offset = size_of(n, n.in(6), 2);
         s.k = n.add("Concat", {n.in(6), s.k}, {{"axis", attribute_of((int64_t)2)}});
@@ -574,6 +589,7 @@ bool group_query_attention(Op& op) {
         if (past) at = n.add("Add", {at, s.offset});
         r.positions = op.has(9) ? n.in(9) : unsqueeze(n, at, {0});
         s.q = rotate(op, n, s.q, r), s.k = rotate(op, n, s.k, r);
+        if (s.q.empty() || s.k.empty()) return false;  // a Concat would leave it out
     }
     if (past) {
         s.k = n.add("Concat", {n.in(3), s.k}, {{"axis", attribute_of((int64_t)2)}});

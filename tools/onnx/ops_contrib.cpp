@@ -109,14 +109,14 @@ bool embed_layer_norm(Op& op) {
                         {{"epsilon", attribute_of(eps)}})))
         return false;
     if (op.wants(1)) {
-        if (!op.has(7)) {
-            const Dim items = op.in(0)->shape[0];
-            if (!items.known()) return op.fail("mask_index without a mask");
-            op.set_constant(1, Tensor(ElementType::kInt32, {items.value}));
-        } else if (!n.set(1, n.add("ReduceSum", {n.in(7), n.ints({1})},
-                                   {{"keepdims", attribute_of((int64_t)0)}}))) {
-            return false;
-        }
+        // Without a mask zeros, which ONNX Runtime's tools ask for although nothing reads them.
+        const std::string sums =
+            op.has(7)
+                ? n.add("ReduceSum", {n.in(7), n.ints({1})},
+                        {{"keepdims", attribute_of((int64_t)0)}})
+                : n.cast(n.add("ConstantOfShape", {n.slice(n.add("Shape", {n.in(0)}), 0, 0, 1)}),
+                         ElementType::kInt32);
+        if (!n.set(1, sums)) return false;
     }
     return !op.wants(2) || n.set(2, sum);
 }
@@ -199,13 +199,18 @@ std::string dequantized(Nodes& n, const std::string& x, const std::string& scale
     return n.add("DequantizeLinear", inputs);
 }
 
-// A vector of scales and zero points goes along the last axis.
+// A scale or a zero point for each column.
+bool has_several(const Op& op, int i) {
+    return op.has(i) && op.in(i)->rank() == 1 && !op.in(i)->shape[0].is(1);
+}
+
+// A vector of scales or of zero points goes along the last axis.
 std::string dequantized_matrix(Op& op, Nodes& n, int x, int scale, int zero) {
     std::vector<std::string> inputs = {n.in(x), n.in(scale)};
     if (op.has(zero)) inputs.push_back(n.in(zero));
-    const bool rows = op.has(scale) && op.in(scale)->rank() == 1 && !op.in(scale)->shape[0].is(1);
+    const bool columns = has_several(op, scale) || has_several(op, zero);
     return n.add("DequantizeLinear", inputs,
-                 {{"axis", attribute_of((int64_t)(rows ? op.in(x)->rank() - 1 : 0))}});
+                 {{"axis", attribute_of((int64_t)(columns ? op.in(x)->rank() - 1 : 0))}});
 }
 
 bool dynamic_quantize_matmul(Op& op) {
@@ -220,6 +225,15 @@ bool dynamic_quantize_matmul(Op& op) {
 
 // A, B, a_scale, b_scale, a_zero_point, b_zero_point, bias.
 bool matmul_integer_to_float(Op& op) {
+    // ONNX Runtime's fusion takes the scales in the order in which the model multiplies them.
+    if (has_several(op, 2) && !has_several(op, 3)) {
+        Node exchanged = op.node;
+        std::swap(exchanged.inputs[2], exchanged.inputs[3]);
+        Op product(op.c, exchanged, op.opset);
+        const bool made = matmul_integer_to_float(product);
+        op.reason = product.reason;
+        return made;
+    }
     const Value* x = op.c.find_value(op.in(0)->range_of);
     // Whether an input is the scale or the zero point that go with input 0.
     const auto goes_along = [&](int i) {
@@ -235,7 +249,7 @@ bool matmul_integer_to_float(Op& op) {
             return true;
     }
     Nodes n(op);
-    if (op.in(2)->rank() == 1 && !op.in(2)->shape[0].is(1)) return op.fail("a scale for each row");
+    if (has_several(op, 2)) return op.fail("a scale for each row");
     std::string out = n.add(
         "MatMul", {dequantized(n, n.in(0), n.in(2), n.in(4)), dequantized_matrix(op, n, 1, 3, 5)});
     if (op.has(6)) out = n.add("Add", {out, n.in(6)});
@@ -265,7 +279,7 @@ bool q_linear(Op& op, const char* type) {
     std::string y;
     if (std::string(type) == "Softmax" && opset < 13) {  // over all axes from this one on
         int axis = 0;
-        if (!op.axis(op.attr("axis", 1), rank, &axis)) return false;
+        if (!op.axis(op.attr("axis", -1), rank, &axis)) return false;
         const std::string rows = n.add("Flatten", {x}, {{"axis", attribute_of((int64_t)axis)}});
         y = n.add("Softmax", {rows}, {{"axis", attribute_of((int64_t)-1)}});
         y = n.add("Reshape", {y, n.add("Shape", {n.in(0)})});

@@ -40,7 +40,8 @@ bool is_plain(const Window& w, bool average, bool ceil_mode, const std::vector<D
         // Full mode adds a tail; it must be one that ONNX has, too.
         if (average || !in[a + 2].known() || !out[a + 2].known()) return false;
         const int64_t room = in[a + 2].value + w.before[a] + w.behind[a] - w.kernel[a];
-        if ((room + w.stride[a] - 1) / w.stride[a] + 1 != out[a + 2].value) return false;
+        if (room < 0 || (room + w.stride[a] - 1) / w.stride[a] + 1 != out[a + 2].value)
+            return false;
     }
     return w.auto_pad == Window::kExplicit || w.auto_pad == Window::kValid;
 }

@@ -23,9 +23,11 @@ struct Granularity {
 
 // False after fail().
 bool read_granularity(Op& op, Granularity* g) {
-    const Value *x = op.in(0), *scale = op.in(1);
+    const Value *x = op.in(0), *scale = op.in(1), *zero = op.in(2);
     g->block = op.attr("block_size", 0);
-    const bool one = scale->rank() == 0 || x->rank() == 0 || scale->shape[0].is(1);
+    const auto single = [](const Value* v) { return v->rank() == 0 || v->shape[0].is(1); };
+    // ONNX Runtime's products take several zero points beside one scale.
+    const bool one = x->rank() == 0 || (single(scale) && (!zero || single(zero)));
     if (g->block < 0) return op.fail("block_size %lld", (long long)g->block);
     if (one && g->block == 0) return true;
     return op.axis(op.attr("axis", 1), x->rank(), &g->axis);

@@ -284,11 +284,11 @@ void remember_weight(Converter& c, const Node& node) {
         return;
     }
     if (scale->rank() > 1) return;
-    // One scale for all has no axis.
-    const int64_t along = scale->count() == 1             ? 0
-                          : axis == node.attributes.end() ? 1
-                                                          : axis->second.i;
-    out->quantized_weight = read_weight(*x, *scale, tensor(2), along);
+    const Tensor* zero = tensor(2);
+    // One scale and one zero point for all have no axis.
+    const bool one = scale->count() == 1 && (!zero || zero->count() == 1);
+    const int64_t along = one ? 0 : axis == node.attributes.end() ? 1 : axis->second.i;
+    out->quantized_weight = read_weight(*x, *scale, zero, along);
 }
 
 namespace {

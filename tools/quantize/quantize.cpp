@@ -185,7 +185,10 @@ private:
         }
         for (const Int8Target& other : targets_) {
             const float scale = own_input_scale(model_->layers[other.layer]);
-            if (!other.already || other.source != choice->source || scale <= 0.f) continue;
+            // What comes from the same blob may be a part of its range alone: behind a ReLU.
+            if (!other.already || scale <= 0.f ||
+                !takes_values_of(*model_, choice->blob, other.blob))
+                continue;
             choice->range.high = 127.f / scale, choice->range.low = -choice->range.high;
             choice->origin = "model";
             return settle(choice);

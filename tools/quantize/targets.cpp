@@ -81,6 +81,23 @@ std::string range_source(const Model& model, const std::string& blob) {
     return at;
 }
 
+bool takes_values_of(const Model& model, const std::string& blob, const std::string& other) {
+    const auto original = [&](std::string at) {
+        for (int maker = model.producer(at); maker >= 0 && model.layers[maker].is<Split>();
+             maker = model.producer(at))
+            at = model.layers[maker].inputs[0];
+        return at;
+    };
+    const std::string from = original(other);
+    std::string at = original(blob);
+    while (at != from) {
+        const int maker = model.producer(at);
+        if (maker < 0 || !moves_values(model.layers[maker])) return false;
+        at = original(model.layers[maker].inputs[0]);
+    }
+    return true;
+}
+
 std::vector<Int8Target> int8_targets(const Model& model) {
     std::vector<Int8Target> targets;
     for (size_t i = 0; i < model.layers.size(); i++) {

@@ -32,6 +32,8 @@ std::vector<std::string> blobs_before_swish(const Model& model);
 // Follows layers with one input that move or choose values upwards. through_concat: also Concat, of
 // which the first input stands for all.
 std::string range_source(const Model& model, const std::string& blob);
+// Whether all values of `blob` are among those of `other`, by such layers and Splits.
+bool takes_values_of(const Model& model, const std::string& blob, const std::string& other);
 // The blobs that share a range because Concat joins them: a representative for each source.
 std::map<std::string, std::string> joined_sources(const Model& model,
                                                   const std::vector<Int8Target>& targets);

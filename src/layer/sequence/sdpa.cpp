@@ -42,7 +42,8 @@ int SDPA::shape(const SDPA& s, const std::vector<Shape>& in, std::vector<Shape>&
     if (k.w != q.w || k.h != v.h || k.c != v.c)
         return s.fail("query %s, key %s and value %s do not go together", shape_text(q).c_str(),
                       shape_text(k).c_str(), shape_text(v).c_str());
-    if (q.c % k.c != 0) return s.fail("expected a multiple of %d heads, got %d", k.c, q.c);
+    if (k.c == 0 ? q.c != 0 : q.c % k.c != 0)
+        return s.fail("expected a multiple of %d heads, got %d", k.c, q.c);
     int dst = k.h;
     out.assign(1, Shape(v.w, q.h, q.c, q.dtype));
     if (s.kv_cache) {

@@ -142,10 +142,13 @@ struct AttentionCall {
                                  16 * ((uint32_t)out_size / 4 + 1) + 32;
         return 16 * vectors <= r.device().limits().maxComputeSharedMemorySize;
     }
-    // Scores that are kept would lose too much as f16.
+    // Scores that are kept would lose too much as f16, and may be more than a binding takes.
     bool fits_products(const Recorder& r) const {
+        const int64_t matrices = (int64_t)heads * y.value->shape.n;
+        const double bytes = (double)matrices * queries * keys * sizeof(float);
         return r.storage() == Storage::f32 && !mask && heads_per_group == 1 &&
-               queries >= kManyQueries && MatrixProduct::fits(queries, heads * y.value->shape.n);
+               queries >= kManyQueries && MatrixProduct::fits(queries, matrices) &&
+               bytes <= r.device().limits().maxStorageBufferRange;
     }
     void record_products(Recorder& r) const {
         const auto steps_of = [](const HeadSteps& m) {
@@ -345,6 +348,7 @@ public:
     explicit MultiHeadAttentionVulkan(const MultiHeadAttention& layer) : layer_(layer) {}
 
     int load(VulkanContext& context) {
+        largest_binding_ = context.device.limits().maxStorageBufferRange;
         has_joined_ = can_join(context);
         if (has_joined_) QUOLL_RETURN_IF_ERROR(load_joined(context));
         for (int i = kQ; i <= kOut; i++) {
@@ -365,6 +369,7 @@ public:
         MultiHeadAttention::Sizes s;
         const int each = layer_.embed_dim / layer_.num_heads;
         return items_fit(in, out[0].n) && layer_.sizes(in, &s) == kOk &&
+               rows_fit(layer_.embed_dim, std::max(s.src, s.dst), out[0].n) &&
                MatrixProduct::fits(s.src, out[0].n) && MatrixProduct::fits(s.dst, out[0].n) &&
                AttentionCall::fits(s.src, layer_.num_heads, each, each);
     }
@@ -384,7 +389,8 @@ public:
         const Value joined = make_rows(r, layer_.embed_dim, s.src, out[0].shape.n);
         const Value* mask = s.at.mask < 0 ? nullptr : &in[s.at.mask];
         const Value& q = in[s.at.q];
-        if (has_joined_ && same(q, in[s.at.k]) && same(q, in[s.at.v]))
+        const bool joins = has_joined_ && rows_fit(3 * layer_.embed_dim, s.src, out[0].shape.n);
+        if (joins && same(q, in[s.at.k]) && same(q, in[s.at.v]))
             attend_joined(r, s, q, mask, joined);
         else
             attend_parts(r, s, in, out, mask, joined);
@@ -401,6 +407,10 @@ private:
         return *all[which];
     }
 
+    // Whether projected rows, of f32 at most, fit a binding.
+    bool rows_fit(int width, int rows, int items) const {
+        return (double)width * rows * items * sizeof(float) <= largest_binding_;
+    }
     // Whether the weights of queries, keys and values may be one matrix, each a binding of its own.
     bool can_join(const VulkanContext& context) const {
         const size_t bytes = (size_t)layer_.embed_dim * layer_.q.in * storage_size(context.storage);
@@ -515,7 +525,8 @@ private:
     }
 
     const MultiHeadAttention& layer_;
-    bool has_joined_ = false;  // kJoined
+    uint32_t largest_binding_ = 0;  // bytes
+    bool has_joined_ = false;       // kJoined
     Binding weights_[5], biases_[5];
 };
 

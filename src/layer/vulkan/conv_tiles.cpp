@@ -59,8 +59,10 @@ const int kInt8Resident = 2;
 // For conv_tiled.comp and product.comp: the groups that a processor should have, and the steps that
 // each group should have at least.
 const int kTiledGroups = 9, kTiledSteps = 5;
-// For product.comp: the number of groups of the larger tile from which on that tile is taken.
+// For product.comp: the number of groups of the larger tile from which on that tile is taken, and
+// what that takes of shared memory, of which some devices have 16 KB.
 const int kManyGroups = 4;
+const uint32_t kLargeProduct = 25 << 10;
 
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
@@ -96,6 +98,16 @@ static std::vector<uint32_t> words_of(const ConvTiling& tiling) {
     for (int field : {t.rows, t.columns, t.depth, t.m, t.n, t.k, t.buffers, tiling.splits})
         words.push_back((uint32_t)field);
     return words;
+}
+
+// Whether a shader runs a tile: one of its own, for which the device has the shared memory.
+static bool runs_tile(const GpuDevice& device, Shader shader, bool matrix, const ConvTile& tile) {
+    const std::vector<ConvTile>& all = conv_tiles(matrix);
+    const bool own = std::any_of(all.begin(), all.end(), [&](const ConvTile& t) {
+        return words_of({t, 1}) == words_of({tile, 1});
+    });
+    return own && (shader != Shader::product || tile.rows == all[0].rows ||
+                   device.limits().maxComputeSharedMemorySize >= kLargeProduct);
 }
 
 // Reads the numbers of one of the tiles; false if it is none.
@@ -146,7 +158,8 @@ static ConvTiling expected_tiling(const GpuDevice& device, Shader shader, bool m
     const double macs = (double)p.rows * p.columns * p.depth * p.groups;
     if (!matrix) {
         const std::vector<ConvTile>& all = conv_tiles(false);
-        const bool many = shader == Shader::product && tiles(all[1]) >= kManyGroups * processors;
+        const bool many = shader == Shader::product && runs_tile(device, shader, false, all[1]) &&
+                          tiles(all[1]) >= kManyGroups * processors;
         const ConvTile& tile = all[many];
         const int wanted = (kTiledGroups * processors + tiles(tile) / 2) / tiles(tile);
         const int most = std::min(kMostSplits, ceil_div(p.depth, tile.depth) / kTiledSteps);
@@ -184,11 +197,12 @@ ConvTiling choose_tiling(Recorder& r, Shader shader, bool matrix, const ConvProd
     for (int size : {p.rows, p.columns, p.depth, p.groups}) key.push_back((uint32_t)size);
     std::vector<uint32_t> form;
     ConvTiling chosen;
-    if (is_forced) {
+    if (is_forced && runs_tile(r.device(), shader, matrix, forced.tile)) {
         const int stages = std::max(1, ceil_div(p.depth, forced.tile.depth));
         chosen = {forced.tile, can_divide(forced.tile) ? std::min(forced.splits, stages) : 1};
     } else if (!r.device().tuning().find(key, &form) ||
-               !read_tiling(form, matrix, p.depth, &chosen)) {
+               !read_tiling(form, matrix, p.depth, &chosen) ||
+               !runs_tile(r.device(), shader, matrix, chosen.tile)) {
         chosen = expected_tiling(r.device(), shader, matrix, p);
     }
     r.set_choice({key, words_of(chosen)});

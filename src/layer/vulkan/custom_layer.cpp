@@ -44,6 +44,9 @@ int record_custom_layer(const Layer& layer, const std::vector<VkMat>& bottoms,
     int count = 1;
     for (const VkMat& m : bottoms) count = std::max(count, m.n);
     if (count == 1 || layer.support_batch) return record_item(layer, bottoms, tops, commands, opt);
+    for (const VkMat& m : bottoms)
+        if (m.n != 1 && m.n != count)
+            return layer.fail("inputs with batch counts %d and %d", m.n, count);
     for (int b = 0; b < count; b++) {
         std::vector<VkMat> items, made(tops->size());
         for (const VkMat& m : bottoms) items.push_back(m.n == 1 ? m : m.batch(b));

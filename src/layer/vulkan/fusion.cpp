@@ -280,9 +280,10 @@ void Fusions::add_rotary(int step, int input) {
                 if (layouts_[from] != Layout::kPlanar) return;
             const RegionStep& s = region_.steps[step];
             const Shape& all = region_.values[input ? s.outputs[1] : s.inputs[0]].shape;
-            // Views between may have made heads of rows.
+            // Views between may have made heads of rows. One item is turned, where a batch may
+            // have the same keys.
             const int rows = region_.values[s.inputs[input]].shape.h;
-            if (x.dims != 3 || x.w != all.w || x.h != rows || all.c % x.c) return;
+            if (x.dims != 3 || all.n != 1 || x.w != all.w || x.h != rows || all.c % x.c) return;
             for (int behind : skipped) set_role(behind, StepFusion::kSkipped, 0);
             rotaries_[2 * step + input] = maker;
             repeated_[3 * step + input] = made.inputs[0];

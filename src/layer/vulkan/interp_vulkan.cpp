@@ -47,7 +47,9 @@ int record_resize(Recorder& r, const Value& in, const Value& out,
     Binding taps;
     QUOLL_RETURN_IF_ERROR(r.constants(table, &taps));
     const MemoryAxes a = memory_axes(in), b = memory_axes(out);
-    const uint32_t steps[5] = {0, 0, a.steps[2], channels ? a.steps[0] : a.steps[3], a.steps[4]};
+    // If the size is that of a batch, the only item is resized for each.
+    const uint32_t steps[5] = {0, 0, a.steps[2], channels ? a.steps[0] : a.steps[3],
+                               in.item_step()};
     int w_axis = 0, h_axis = 0;
     for (int i = 0; i < 5; i++) {
         if (b.order[i] == 0) w_axis = i;

@@ -44,6 +44,7 @@ class RecurrentVulkan : public VulkanLayer {
 public:
     int load(RecurrentForm form, VulkanContext& context) {
         form_ = std::move(form);
+        largest_binding_ = context.device.limits().maxStorageBufferRange;
         WeightStore& to = context.weights;
         QUOLL_RETURN_IF_ERROR(to.add(form_.input_weights, context.storage, &input_weights_));
         QUOLL_RETURN_IF_ERROR(to.add(form_.state_weights, context.storage, &state_weights_));
@@ -63,23 +64,24 @@ public:
         const size_t states = form_.gates == 4 ? 2 : 1;
         const bool outputs = out.size() == 1 || out.size() == 1 + states;
         return (in.size() == 1 || in.size() == 1 + states) && outputs &&
-               (!form_.onnx || in[0].n == 1) && geometry(in[0]).items <= 65535;
+               (!form_.onnx || in[0].n == 1) && geometry(in[0]).items <= 65535 &&
+               4. * sums(geometry(in[0])) <= largest_binding_;
     }
 
     int record(Recorder& r, const Values& in, const Values& out) const override {
         const Geometry g = geometry(in[0].shape);
         const uint32_t rows = (uint32_t)(form_.gates * form_.size);
-        const uint32_t count = rows * g.steps * g.items * (uint32_t)form_.directions;
-        const int sums = r.make_block((size_t)count * 4);
+        const uint32_t count = (uint32_t)sums(g);
+        const int inputs = r.make_block((size_t)count * 4);
         r.dispatch_linear(
             Shader::recurrent_input, {},
-            {r.read(in[0]), input_weights_, bias_, r.write_block(sums)},
+            {r.read(in[0]), input_weights_, bias_, r.write_block(inputs)},
             {count, rows, g.steps, g.items, form_.input, in[0].first, g.x_step, g.x_item}, count);
         const bool lstm = form_.gates == 4, given = in.size() > 1, made = out.size() > 1;
         const Value &hidden = in[given ? 1 : 0], &cell = in[given && lstm ? 2 : 0];
         const Value &last = out[made ? 1 : 0], &last_cell = out[made && lstm ? 2 : 0];
         r.dispatch(Shader::recurrent, {form_.gates, given, made, form_.direction},
-                   {r.read_block(sums), state_weights_, last_bias_, r.read(hidden), r.read(cell),
+                   {r.read_block(inputs), state_weights_, last_bias_, r.read(hidden), r.read(cell),
                     r.write(out[0]), r.write(last), r.write(last_cell)},
                    {form_.size, g.steps, g.items, out[0].first, g.y_step, g.y_item, g.y_direction,
                     hidden.first, cell.first, last.first, last_cell.first, g.state_item,
@@ -89,6 +91,10 @@ public:
     }
 
 private:
+    // Of all gates, steps and items: what they get from the input.
+    double sums(const Geometry& g) const {
+        return (double)form_.gates * form_.size * form_.directions * g.steps * g.items;
+    }
     Geometry geometry(const Shape& x) const {
         const uint32_t size = (uint32_t)form_.size, directions = (uint32_t)form_.directions;
         const uint32_t input = (uint32_t)form_.input;
@@ -116,6 +122,7 @@ private:
     }
 
     RecurrentForm form_;
+    uint32_t largest_binding_ = 0;  // bytes
     Binding input_weights_, state_weights_, bias_, last_bias_;
 };
 

@@ -203,7 +203,7 @@ int ConvolutionCpu::forward_alone(const ConvolutionPlan& p, const Mat& bottom, M
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *in, &g));
     if (is_flat_input(*this, in[0]))
         return bottom.dtype == DType::bf16
-                   ? runner_.forward_widened(p.f32, *this, g, bottom, Mat(), *top, opt)
+                   ? runner_.forward_widened(p.f32, *this, g, true, bottom, Mat(), *top, opt)
                    : runner_.forward_flat(p.f32, *this, bottom, *top, opt);
     return runner_.forward(p.f32, *this, g, bottom, Mat(), *top, opt);
 }

@@ -84,9 +84,11 @@ public:
     // The same for f16.
     int forward_f16(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
                     const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;
-    // The same for bf16 through f32.
+    // The same for bf16 through f32. flat: as forward_flat. `s` does not tell: the taps that are
+    // left of a wide kernel may be one, on a 1-D input that is a row.
     int forward_widened(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
-                        const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;
+                        bool flat, const Mat& bottom, const Mat& added, Mat& top,
+                        const Option& opt) const;
     // A 1x1 convolution on the 1-D input of is_flat_input, which is f32; nothing is added to it.
     int forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s, const Mat& bottom,
                      Mat& top, const Option& opt) const;

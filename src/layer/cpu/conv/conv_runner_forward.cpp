@@ -49,7 +49,7 @@ int ConvRunner::forward_f32(const ConvRunPlan& plan, const ConvolutionFields& s,
     const bool bf16_in = bottom.dtype == DType::bf16;
     const DType made = narrows_ ? DType::f32 : made_type(plan, s, g, bottom.dtype, opt);
     const bool bf16 = made == DType::bf16 && multiplies_bf16(plan, s, g);
-    if (bf16_in && !bf16) return forward_widened(plan, s, g, bottom, added, top, opt);
+    if (bf16_in && !bf16) return forward_widened(plan, s, g, false, bottom, added, top, opt);
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
     in = conv_channels(s, in);
     QUOLL_RETURN_IF_ERROR(prepare_added(s, added, bottom.dtype, out_pack_, opt, &add));
@@ -165,17 +165,16 @@ int ConvRunner::forward_planar(const ConvRunPlan& plan, const ConvolutionFields&
 
 // A bf16 blob by way of f32.
 int ConvRunner::forward_widened(const ConvRunPlan& plan, const ConvolutionFields& s,
-                                const ConvGeometry& g, const Mat& bottom, const Mat& added,
-                                Mat& top, const Option& opt) const {
+                                const ConvGeometry& g, bool flat, const Mat& bottom,
+                                const Mat& added, Mat& top, const Option& opt) const {
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
     temporary.use_bf16_storage = false;
     Mat wide, result;
     cast_bfloat16_to_float32(bottom, wide, temporary);
     if (wide.empty()) return kOutOfMemory;
-    QUOLL_RETURN_IF_ERROR(is_flat_input(s, wide.logical_shape())
-                              ? forward_flat(plan, s, wide, result, temporary)
-                              : forward(plan, s, g, wide, added, result, temporary));
+    QUOLL_RETURN_IF_ERROR(flat ? forward_flat(plan, s, wide, result, temporary)
+                               : forward(plan, s, g, wide, added, result, temporary));
     cast_float32_to_bfloat16(result, top, opt);
     return top.empty() ? (int)kOutOfMemory : (int)kOk;
 }

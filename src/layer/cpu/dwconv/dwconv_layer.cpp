@@ -94,7 +94,7 @@ int ConvolutionDepthWiseCpu::forward_groups(const ConvolutionPlan& p, const Mat&
     if (!is_flat_input(*this, in[0]))
         return groups_.forward(p.f32, *this, g, bottom, Mat(), top, opt);
     return bottom.dtype == DType::bf16
-               ? groups_.forward_widened(p.f32, *this, g, bottom, Mat(), top, opt)
+               ? groups_.forward_widened(p.f32, *this, g, true, bottom, Mat(), top, opt)
                : groups_.forward_flat(p.f32, *this, bottom, top, opt);
 }
 

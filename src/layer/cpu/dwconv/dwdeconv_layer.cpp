@@ -139,6 +139,7 @@ void DeconvolutionDepthWiseCpu::plan_layouts(const LayerPlan*, const std::vector
     (some.shape.dims == 2 ? some.shape.h : some.shape.c) /= group;
     groups_[0]->plan_layouts(nullptr, {some}, opt, &part);
     (*out)[0].elempack = part[0].elempack;
+    (*out)[0].shape.dtype = part[0].shape.dtype;
 }
 
 int DeconvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
@@ -187,9 +188,9 @@ int DeconvolutionDepthWiseCpu::forward_groups(const Mat& bottom, Mat& top,
         Mat made;
         QUOLL_RETURN_IF_ERROR(groups_[i]->forward(input, made, temporary));
         const int pack = made.elempack, blocks = outputs / pack;
-        if (i == 0)
+        if (i == 0)  // bf16 where windows lie side by side (PatchDeconv)
             QUOLL_RETURN_IF_ERROR(
-                create_conv_top(*this, g, DType::f32, pack, opt, &top, &channels));
+                create_conv_top(*this, g, made.dtype, pack, opt, &top, &channels));
         const Mat part = conv_channels(*this, made);
         for (int q = 0; q < blocks; q++)
             memcpy(channels.channel(i * blocks + q).data, part.channel(q).data,

@@ -213,13 +213,14 @@ void main() {
                 sum += shared_sums[i * lanes + thread] * share;
             }
     }
-    const int parts = int(gl_NumWorkGroups.x);
+    // Slices of a dispatch have fewer groups.
+    const int parts = (keys + span - 1) / span;
     if (parts > 1) {
         const int at = head * parts * (lanes + 1);
         if (thread < lanes) kept_parts[at + part * (lanes + 1) + thread] = sum;
         if (thread == 0)
             kept_parts[at + part * (lanes + 1) + lanes] = vec4(most, weights, 0.0, 0.0);
-        if (!arrive(head, gl_NumWorkGroups.x)) return;
+        if (!arrive(head, uint(parts))) return;
         if (thread >= lanes) return;
         most = -kInfinity, weights = 0.0, sum = vec4(0.0);
         for (int i = 0; i < parts; i++)

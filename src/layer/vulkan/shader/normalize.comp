@@ -45,9 +45,9 @@ float scale_of(float squares) {
         case 4:
             return 1.0 / sqrt(squares + eps);
         case 5:
-            return 1.0 / max(sqrt(squares), eps);
+            return 1.0 / maximum(sqrt(squares), eps);
         case 6:
-            return 1.0 / sqrt(max(squares, eps));
+            return 1.0 / sqrt(maximum(squares, eps));
         case 7:
             return squares == 0.0 ? 1.0 : 127.0 / squares;
     }
