@@ -129,12 +129,12 @@ enum { kNone = -1, kAllNan = -2 };
 void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_blocks, int pad,
                 int activation, int threads, bool adds = false, int most = 4, int dilation_x = 1,
                 int dilation_y = 1, const ConvAxis& z = {1, 1, 1, 1, 1, 0}, bool odd = false,
-                int infinite = kNone) {
+                int infinite = kNone, int stride = 1) {
     const int lanes = kernels.lanes;
     ConvShape s;
     s.z = z;
-    s.x = {w, w + 2 * pad - 2 * dilation_x, 3, 1, dilation_x, pad};
-    s.y = {h, h + 2 * pad - 2 * dilation_y, 3, 1, dilation_y, pad};
+    s.x = {w, (w + 2 * pad - 2 * dilation_x - 1) / stride + 1, 3, stride, dilation_x, pad};
+    s.y = {h, (h + 2 * pad - 2 * dilation_y - 1) / stride + 1, 3, stride, dilation_y, pad};
     s.in_channels = in_blocks * lanes;
     s.out_channels = out_blocks * lanes;
     s.in_pack = s.out_pack = lanes;
@@ -162,7 +162,7 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
     for (float& x : out) x = 55.f;
     for (float& x : zeros) x = 0.f;
     WinogradPlan::pack(kernels, weights.data(), s.in_channels, z.kernel, s.out_channels, points,
-                       packed.data(), scratch.data());
+                       stride, packed.data(), scratch.data());
     Mat params(2);
     params[0] = .2f, params[1] = -.1f;  // limits in the wrong order
     const Activation f(activation, params);
@@ -192,8 +192,8 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
                     if (adds) sum += added[oc / lanes * (s.out_step + 8) + at];
                     for (int c = 0; c < s.in_channels; c++)
                         for (int t = 0; t < 9 * z.kernel; t++) {
-                            const int ix = x + t % 3 * dilation_x - pad;
-                            const int iy = y + t / 3 % 3 * dilation_y - pad;
+                            const int ix = x * stride + t % 3 * dilation_x - pad;
+                            const int iy = y * stride + t / 3 % 3 * dilation_y - pad;
                             const int iz = oz * z.stride + t / 9 * z.dilation - z.before;
                             if (ix < 0 || ix >= w || iy < 0 || iy >= h || iz < 0 || iz >= z.in)
                                 continue;
@@ -340,6 +340,48 @@ TEST(Winograd, slices) {
     }
 }
 
+void check_strided(const KernelSet& kernels, int w, int h, int in_blocks, int out_blocks, int pad,
+                   int activation, int threads, bool adds, const ConvAxis& z = {1, 1, 1, 1, 1, 0},
+                   bool odd = false, int infinite = kNone) {
+    check_plan(kernels, w, h, in_blocks, out_blocks, pad, activation, threads, adds, 4, 1, 1, z,
+               odd, infinite, 2);
+}
+
+// Inputs of even and of odd length, tiles that are cut and tiles of both sizes.
+TEST(Winograd, steps_of_2) {
+    std::vector<const KernelSet*> sets;
+    for (Isa isa : available_isas()) sets.push_back(&kernel_set(isa));
+    if (host_kernel_set().half) sets.push_back(host_kernel_set().half);
+    for (const KernelSet* set : sets) {
+        const KernelSet& kernels = *set;
+        if (kernels.lanes == 1 || !kernels.winograd->strided_input) continue;
+        for (int w = 3; w <= 20; w++)
+            for (int h : {4, 7, 14})
+                for (int pad : {0, 1, 2}) check_strided(kernels, w, h, 2, 3, pad, w % 3, 1, h == 7);
+        for (int threads : {2, 3, 8}) {
+            check_strided(kernels, 55, 34, 2, 3, 1, 2, threads, true);
+            check_strided(kernels, 15, 15, 12, 4, 1, 3, threads, false);
+        }
+        check_strided(kernels, 9, 8, 2, 3, 1, 2, 2, true, {4, 4, 3, 1, 1, 1});
+        check_strided(kernels, 14, 7, 1, 2, 1, 0, 3, false, {5, 2, 3, 2, 1, 0});
+        check_strided(kernels, 7, 14, 560 / kernels.lanes, 1, 1, 0, 1, false);
+    }
+}
+
+TEST(Winograd, infinities_at_steps_of_2) {
+    const ConvAxis one = {1, 1, 1, 1, 1, 0};
+    for (Isa isa : available_isas()) {
+        const KernelSet& kernels = kernel_set(isa);
+        if (kernels.lanes == 1 || !kernels.winograd->strided_input) continue;
+        for (int activation : {0, 1, 3, 4})
+            for (int w : {6, 7, 18, 27})
+                check_strided(kernels, w, 11, 2, 3, 1, activation, 1 + w % 2, w == 7, one, true);
+        for (int place = 0; place < 19 * 11; place++)
+            check_strided(kernels, 19, 11, 1, 1, 1, 0, 1, false, one, false, place);
+        check_strided(kernels, 19, 11, 2, 3, 1, 1, 1, true, one, false, kAllNan);
+    }
+}
+
 TEST(Winograd, infinities_reach_the_outputs_whose_windows_have_them) {
     for (Isa isa : available_isas()) {
         const KernelSet& kernels = kernel_set(isa);
@@ -371,17 +413,23 @@ TEST(Winograd, an_infinity_anywhere_is_noticed) {
     }
 }
 
-// Whatever the number of tiles a thread gets.
-TEST(Winograd, results_do_not_depend_on_threads) {
-    const KernelSet& kernels = host_kernel_set();
+void check_threads(const KernelSet& kernels, int stride) {
     const int lanes = kernels.lanes;
-    if (lanes == 1) GTEST_SKIP() << "no channel blocks";
     for (int w : {4, 8, 20, 28, 52, 54}) {
         // Tiles of several sizes, where there are such, among them of 6 outputs.
-        const int most = kernels.winograd->tile_input && kernels.gemm->blocks && w % 6 == 0 ? 6 : 4;
+        const bool six = kernels.winograd->tile_input && kernels.gemm->blocks && w % 6 == 0;
+        const int most = six && stride == 1 ? 6 : 4;
         const int h = w > 20 ? 4 : 12, c = 3 * lanes;
-        const ConvShape s = {{w, w, 3, 1, 1, 1},    {h, h, 3, 1, 1, 1},   c, c, lanes, lanes,
-                             (size_t)w * h * lanes, (size_t)w * h * lanes};
+        const int out_w = (w - 1) / stride + 1, out_h = (h - 1) / stride + 1;
+        const size_t out_step = (size_t)out_w * out_h * lanes;
+        const ConvShape s = {{w, out_w, 3, stride, 1, 1},
+                             {h, out_h, 3, stride, 1, 1},
+                             c,
+                             c,
+                             lanes,
+                             lanes,
+                             (size_t)w * h * lanes,
+                             out_step};
         ASSERT_TRUE(WinogradPlan::is_supported(kernels, s));
         Guarded<float> in((size_t)w * h * c),
             packed(WinogradPlan::packed_size(*kernels.gemm, c, 1, c, most + 2)), bias(c),
@@ -393,7 +441,7 @@ TEST(Winograd, results_do_not_depend_on_threads) {
         std::vector<float> once;
         for (int threads : {1, 2, 3, 4, 5, 7, 16}) {
             const WinogradPlan plan(kernels, s, most + 2, threads);
-            Guarded<float> workspace(plan.workspace()), out(in.size());
+            Guarded<float> workspace(plan.workspace()), out(3 * out_step);
             plan.run(in.data(), packed.data(), bias.data(), zeros.data(), out.data(), nullptr, 0,
                      FusedActivation(), workspace.data());
             if (once.empty()) once.assign(out.begin(), out.end());
@@ -401,6 +449,14 @@ TEST(Winograd, results_do_not_depend_on_threads) {
                 ASSERT_EQ(out[i], once[i]) << threads << " threads, " << w << " x " << h;
         }
     }
+}
+
+// Whatever the number of tiles a thread gets.
+TEST(Winograd, results_do_not_depend_on_threads) {
+    const KernelSet& kernels = host_kernel_set();
+    if (kernels.lanes == 1) GTEST_SKIP() << "no channel blocks";
+    check_threads(kernels, 1);
+    if (kernels.winograd->strided_input) check_threads(kernels, 2);
 }
 
 TEST(Winograd, refuses_other_shapes) {

@@ -9,6 +9,7 @@
 #include "layer/cpu/half/f16_kernels.h"
 #include "layer/cpu/pool/generic.h"
 #include "layer/cpu/winograd/generic.h"
+#include "layer/cpu/winograd/strided_transforms.h"
 #include "layer/cpu/winograd/tile_transforms.h"
 
 namespace quoll {
@@ -95,6 +96,8 @@ const F16Kernels QUOLL_ISA_TABLE(f16_kernels) = {
     &output,
     &tile_input,
     &tile_output,
+    &strided_input,
+    &strided_output,
 #define QUOLL_POOL(name, operation, columns, stride) pool_kernel<operation, columns, stride>(),
 #include "layer/cpu/pool/kernels.inc"
 #undef QUOLL_POOL

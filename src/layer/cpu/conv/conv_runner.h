@@ -138,7 +138,7 @@ private:
     ConvAlgorithm choose(const ConvShape& shape) const;
     int pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Mat* weights) const;
     void pack_direct(const float* from, float* to) const;
-    int pack_winograd(Mat* weights) const;
+    int pack_winograd(int stride, Mat* weights) const;
     int weights_for(const ConvShape& shape, ConvRunPlan* plan) const;
     bool drops_taps(const ConvolutionFields& s, const ConvGeometry& g) const;
     int live_taps(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,

@@ -75,14 +75,14 @@ void ConvRunner::pack_direct(const float* from, float* to) const {
     conv_pack_weights(*packing_->gemm, from, shape, to);
 }
 
-int ConvRunner::pack_winograd(Mat* weights) const {
+int ConvRunner::pack_winograd(int stride, Mat* weights) const {
     const GemmKernels& gemm = *packing_->gemm;
     const size_t scratch_floats = WinogradPlan::pack_scratch(gemm, in_channels_, kernel_d_);
     Mat scratch;
     if (scratch_floats <= INT_MAX) scratch.create((int)scratch_floats);
     if (scratch.empty()) return kOutOfMemory;
     WinogradPlan::pack(*packing_, raw_weights_, in_channels_, kernel_d_, out_channels_, kWinogradIn,
-                       *weights, scratch);
+                       stride, *weights, scratch);
     return kOk;
 }
 
@@ -99,7 +99,7 @@ int ConvRunner::pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Ma
     weights->release();
     if (floats <= INT_MAX) weights->create((int)floats, group_);
     if (weights->empty()) return kOutOfMemory;
-    if (is_winograd(algorithm)) return pack_winograd(weights);
+    if (is_winograd(algorithm)) return pack_winograd(shape.x.stride, weights);
     const float* from = raw_weights_;
     for (int g = 0; g < group_; g++, from += out_channels_ * values) {
         if (is_split(algorithm))

@@ -31,6 +31,8 @@ struct F16Kernels {
     WinogradOutput winograd_output;
     WinogradTileInput winograd_tile_input;
     WinogradTileOutput winograd_tile_output;
+    WinogradStridedInput winograd_strided_input;
+    WinogradStridedOutput winograd_strided_output;
     // Sums of averages are fp32.
 #define QUOLL_POOL(name, operation, columns, stride) PoolWindowsKernel pool_##name;
 #include "layer/cpu/pool/kernels.inc"

@@ -279,6 +279,8 @@ WinogradKernels f16_winograd(const WinogradKernels& winograd, const F16Kernels& 
     WinogradKernels pairs = winograd;
     pairs.input = f16.winograd_input, pairs.output = f16.winograd_output;
     pairs.tile_input = f16.winograd_tile_input, pairs.tile_output = f16.winograd_tile_output;
+    pairs.strided_input = f16.winograd_strided_input;
+    pairs.strided_output = f16.winograd_strided_output;
     return pairs;
 }
 

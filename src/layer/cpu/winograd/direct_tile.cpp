@@ -16,6 +16,8 @@ enum { kTaps = 9 };
 
 // Points 0, a and infinity, which tiles of all sizes have, determine a window.
 const int kKnownPoints[] = {0, 1, 5};
+// At steps of 2, where infinity has id 4 and the middle tap id 5.
+const int kKnownStridedPoints[] = {0, 4, 5};
 
 // By Gauss and Jordan; false where there is no inverse.
 bool invert(double m[kTaps][kTaps], double inverse[kTaps][kTaps]) {
@@ -49,16 +51,19 @@ struct WinogradPlan::Windows {
     int points[kTaps];  // their numbers
     float taps[kTaps][kTaps];
 
-    Windows(const WinogradKernels& kernels, bool sizes, int axis_points) {
+    Windows(const WinogradKernels& kernels, bool sizes, int axis_points, int stride) {
+        const int* const known = stride == 2 ? kKnownStridedPoints : kKnownPoints;
         float units[kTaps * kTaps] = {}, made[kWinogradTilePoints * kWinogradTilePoints * kTaps];
         for (int i = 0; i < kTaps; i++) units[i * kTaps + i] = 1.f;
-        if (sizes)
+        if (stride == 2)
+            kernels.strided_weights(units, kTaps, made, kTaps);
+        else if (sizes)
             kernels.tile_weights(units, kTaps, axis_points, made, kTaps);
         else
             kernels.weights(units, kTaps, made, kTaps);
         double forward[kTaps][kTaps], back[kTaps][kTaps];
         for (int i = 0; i < kTaps; i++) {
-            points[i] = kKnownPoints[i / 3] * axis_points + kKnownPoints[i % 3];
+            points[i] = known[i / 3] * axis_points + known[i % 3];
             for (int t = 0; t < kTaps; t++) forward[i][t] = made[points[i] * kTaps + t];
         }
         invert(forward, back);
@@ -87,18 +92,34 @@ struct WinogradPlan::Windows {
 // all sizes have: between them their transforms read each input, and a sum that has an infinity or
 // NaN as a term is not finite. All points of a tile would cost as much as a hundredth of the
 // products.
-bool WinogradPlan::is_finite(const float* points, size_t step) const {
-    const size_t last = 5, row = (size_t)axis_points_ * step;
+bool WinogradPlan::is_finite(const Sums& sums, const Tile& t) const {
+    if (is_strided()) return is_finite_strided(sums, t);
+    const size_t last = 5, step = sums.step, row = (size_t)axis_points_ * step;
+    const float* const points = sums.from;
     const float* const end = points + last * row;
     return isfinite(points[0]) && isfinite(points[last * step]) && isfinite(end[0]) &&
            isfinite(end[last * step]);
 }
 
+// The same, with the odd inputs of all outputs.
+bool WinogradPlan::is_finite_strided(const Sums& sums, const Tile& t) {
+    for (int y : kKnownStridedPoints)
+        for (int x : kKnownStridedPoints) {
+            const int rows =
+                (y == kWinogradOdd ? t.there_h : 1) * (x == kWinogradOdd ? t.there_w : 1);
+            const float* const set = sums.from + sums.rows[y * kWinogradIn + x] * sums.step;
+            for (int i = 0; i < rows; i++)
+                if (!isfinite(set[i * sums.step])) return false;
+        }
+    return true;
+}
+
 // What output i of a tile reads at this tap, of one channel; null: padding.
 const float* WinogradPlan::input_of(const Tile& t, const float* in, int i, int tap) const {
     const ConvAxis &ax = shape_.x, &ay = shape_.y;
-    const int y = t.y + (i / t.there_w + tap / 3) * ay.dilation - ay.before;
-    const int x = t.x + (i % t.there_w + tap % 3) * ax.dilation - ax.before;
+    const int out_y = t.y + i / t.there_w * ay.dilation, out_x = t.x + i % t.there_w * ax.dilation;
+    const int y = out_y * ay.stride + tap / 3 * ay.dilation - ay.before;
+    const int x = out_x * ax.stride + tap % 3 * ax.dilation - ax.before;
     if (y < 0 || y >= ay.in || x < 0 || x >= ax.in) return nullptr;
     return in + ((ptrdiff_t)y * ax.in + x) * kernels_.lanes;
 }
@@ -141,7 +162,7 @@ void WinogradPlan::direct_tile(const Blobs& b, const Tile& t, const Part& part) 
     const size_t lanes = kernels_.lanes, columns = panel_columns();
     const size_t point = gemm_packed_size(*kernels_.gemm, shape_.out_channels, inputs_);
     const bool all_nan = is_all_nan(b, t);
-    const Windows windows(*kernels_.winograd, blocks_, axis_points_);
+    const Windows windows(*kernels_.winograd, blocks_, axis_points_, x_.stride);
     for (size_t c = part.n0; c < part.n0 + part.columns; c += lanes) {
         float sums[kWinogradOut * kWinogradOut * 16] = {}, taps[kTaps * 16];
         const size_t n0 = c / columns * columns;

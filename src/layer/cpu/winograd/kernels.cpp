@@ -1,6 +1,7 @@
 // Compiled once per ISA.
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/winograd/generic.h"
+#include "layer/cpu/winograd/strided_transforms.h"
 #include "layer/cpu/winograd/tile_transforms.h"
 
 namespace quoll {
@@ -21,9 +22,8 @@ const WinogradKernels QUOLL_ISA_TABLE(winograd_kernels) = {
 #undef QUOLL_WINOGRAD_WEIGHTS
 #undef QUOLL_WINOGRAD_INPUT
 #undef QUOLL_WINOGRAD_OUTPUT
-    tile_kernel(&tile_input),
-    tile_kernel(&tile_output),
-    tile_kernel(&tile_weights),
+    tile_kernel(&tile_input),    tile_kernel(&tile_output),    tile_kernel(&tile_weights),
+    tile_kernel(&strided_input), tile_kernel(&strided_output), tile_kernel(&strided_weights),
 };
 
 }  // namespace quoll

@@ -55,6 +55,34 @@ struct WinogradTile {
 };
 typedef void (*WinogradTileOutput)(const WinogradTile& tile);
 
+// Windows of 3 x 3 at steps of 2. Along an axis their outer taps read the even inputs of a tile, a
+// window of two taps at steps of 1: F(4, 2) by points 0, a, -a, b and infinity, ids 0 to 4, or F(3,
+// 2) by these but b, id 3, so that weights are made once. The middle tap reads the odd inputs, one
+// for each output, all with the same weight: id 5. Of the 36 sets of weights, id along y * 6 + id
+// along x, a set with id 5 along an axis has so many rows of products for a tile as outputs are
+// there along it, of y and x together in rows. 4 x 4 outputs take 81 products, where the direct
+// algorithm takes 144.
+enum { kWinogradOdd = 5, kWinogradStridedIn = 9 };
+
+struct WinogradStridedTile {
+    int w, h;              // 3 or 4
+    int there_w, there_h;  // outputs there, at most these
+    const int* rows;       // the first one of each set
+    size_t step;           // floats from row to row
+};
+struct WinogradStridedOut {
+    const float *bias, *added;  // as of WinogradOutput
+    float* to;
+    ptrdiff_t row;
+    float low, high, slope;
+};
+
+// Transforms (2 w + 1) x (2 h + 1) inputs of a channel block.
+typedef void (*WinogradStridedInput)(const float* in, ptrdiff_t row,
+                                     const WinogradStridedTile& tile, float* out);
+typedef void (*WinogradStridedOutput)(const float* sums, const WinogradStridedTile& tile,
+                                      const WinogradStridedOut& out);
+
 struct WinogradKernels {
 #define QUOLL_WINOGRAD_WEIGHTS(name) WinogradWeights name;
 #define QUOLL_WINOGRAD_INPUT(name) WinogradInput name;
@@ -63,10 +91,14 @@ struct WinogradKernels {
 #undef QUOLL_WINOGRAD_WEIGHTS
 #undef QUOLL_WINOGRAD_INPUT
 #undef QUOLL_WINOGRAD_OUTPUT
-    // Null if registers are few, or longer than a block of 4 channels.
+    // Null if registers are few, or longer than a block of 4 channels, where steps of 2 gain little
+    // (docs/speed-experiments.md).
     WinogradTileInput tile_input;
     WinogradTileOutput tile_output;
     WinogradTileWeights tile_weights;
+    WinogradStridedInput strided_input;
+    WinogradStridedOutput strided_output;
+    WinogradWeights strided_weights;
 };
 
 }  // namespace quoll

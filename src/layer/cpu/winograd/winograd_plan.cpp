@@ -64,13 +64,21 @@ void places_inside(int64_t origin, int step, int count, int size, int* first, in
 }  // namespace
 
 // The two sizes with the fewest points in all; of several the smaller, which round less.
-WinogradAxis::WinogradAxis(int out, int most, bool sizes)
-    : length(out), big(kWinogradOut), small(kWinogradOut), bigs(tiles_along(out, big)), smalls(0) {
+WinogradAxis::WinogradAxis(int out, int most, bool sizes, int stride)
+    : length(out),
+      stride(stride),
+      big(kWinogradOut),
+      small(kWinogradOut),
+      bigs(tiles_along(out, big)),
+      smalls(0) {
     if (!sizes) return;
+    const int smallest = stride == 1 ? 2 : 3;
+    // Those of even inputs: a point less than at steps of 1, which all tiles have.
+    const auto points_of = [&](int outputs) { return quoll::points_of(outputs) + 1 - stride; };
     int least = bigs * points_of(big);
     for (int one : {2, 3, 4, 6})
         for (int other : {2, 3, 4, 6}) {
-            if (one > most || other >= one) continue;
+            if (one > most || other >= one || other < smallest) continue;
             for (int count = tiles_along(out, one); count >= 0; count--) {
                 const int rest = std::max(0, out - count * one), more = tiles_along(rest, other);
                 const int points = count * points_of(one) + more * points_of(other);
@@ -94,7 +102,14 @@ bool WinogradAxis::has(int size, int point) {
     }
 }
 
-int WinogradAxis::points() const { return bigs * points_of(big) + smalls * points_of(small); }
+int WinogradAxis::points() const {
+    const int points = bigs * points_of(big) + smalls * points_of(small);
+    return stride == 1 ? points : points - tiles() + length;
+}
+
+int WinogradAxis::begin(int tile) const {
+    return std::min(tile, bigs) * big + std::max(0, tile - bigs) * small;
+}
 
 int WinogradPlan::axis_points(const KernelSet& kernels, const ConvShape& shape, int most) {
     if (most <= kWinogradOut || !has_tile_sizes(kernels)) return kWinogradIn;
@@ -104,9 +119,12 @@ int WinogradPlan::axis_points(const KernelSet& kernels, const ConvShape& shape, 
 }
 
 bool WinogradPlan::is_supported(const KernelSet& kernels, const ConvShape& s) {
-    const auto fits = [](const ConvAxis& axis) { return axis.kernel == 3 && axis.stride == 1; };
+    const auto fits = [&](const ConvAxis& axis) {
+        return axis.kernel == 3 && axis.stride == s.x.stride &&
+               (axis.stride == 1 || (axis.stride == 2 && axis.dilation == 1));
+    };
     return fits(s.x) && fits(s.y) && kernels.lanes > 1 && s.in_pack == kernels.lanes &&
-           s.out_pack == kernels.lanes &&
+           s.out_pack == kernels.lanes && (s.x.stride == 1 || kernels.winograd->strided_input) &&
            (!has_tile_sizes(kernels) || inputs_of(s) <= kGemmMaxBlocks * (double)kernels.lanes);
 }
 
@@ -115,8 +133,8 @@ bool WinogradPlan::is_supported(const KernelSet& kernels, const ConvShape& s) {
 double WinogradPlan::cycles(const KernelSet& kernels, const ConvShape& s, const CostTable& costs) {
     const double lanes = kernels.lanes, pairs = inputs_of(s) * s.out_channels;
     const bool sizes = has_tile_sizes(kernels);
-    const WinogradAxis x(grid_length(s.x), kWinogradOut, sizes),
-        y(grid_length(s.y), kWinogradOut, sizes);
+    const WinogradAxis x(grid_length(s.x), kWinogradOut, sizes, s.x.stride),
+        y(grid_length(s.y), kWinogradOut, sizes, s.y.stride);
     // In tiles of 6 x 6 points.
     const double tiles = (double)grids_along(s.x) * grids_along(s.y) * s.z.out * x.points() *
                          y.points() / kWinogradPoints;
@@ -159,7 +177,7 @@ static const float* gather_windows(const float* weights, size_t in_channels, siz
 }
 
 void WinogradPlan::pack(const KernelSet& set, const float* weights, size_t in_channels,
-                        size_t slices, size_t out_channels, int points, float* packed,
+                        size_t slices, size_t out_channels, int points, int stride, float* packed,
                         float* scratch) {
     const GemmKernels& kernels = *set.gemm;
     const size_t columns = (size_t)kernels.lanes * kernels.vectors, k = in_channels * slices;
@@ -177,7 +195,9 @@ void WinogradPlan::pack(const KernelSet& set, const float* weights, size_t in_ch
                 const float* const from = gather_windows(weights + (n0 + n) * k * 9, in_channels,
                                                          slices, k0, inputs, windows);
                 float* const to = scratch + n * inputs;
-                if (has_tile_sizes(set))
+                if (stride == 2)
+                    set.winograd->strided_weights(from, inputs, to, step);
+                else if (has_tile_sizes(set))
                     set.winograd->tile_weights(from, inputs, points, to, step);
                 else
                     set.winograd->weights(from, inputs, to, step);
@@ -192,10 +212,13 @@ void WinogradPlan::pack(const KernelSet& set, const float* weights, size_t in_ch
 // Chunks of tiles whose transformed data take half a megabyte, unless the weights are so many that
 // streaming them again for each chunk would cost more than data that overflow the second-level
 // cache.
-static int chunks_for(int tiles, size_t points, size_t channels, size_t weights, int max_rows) {
+static int chunks_for(int tiles, size_t points, size_t channels, size_t weights, int max_rows,
+                      bool strided) {
     const size_t budget = (weights > 64 * 64 ? 512 : 128) * 1024;
     const size_t wanted = std::max<size_t>(1, budget / (points * channels) / max_rows);
     const int fitting = (int)((tiles + wanted * max_rows - 1) / (wanted * max_rows));
+    // Data of steps of 2 are twice as many.
+    if (strided) return fitting;
     // As few as 16 MB of data each allow. All data then go to the third-level cache and come back,
     // at some 8 bytes a cycle; weights come from beyond at some 5.
     const double megabytes = (double)tiles * (double)(points * channels) * sizeof(float) / 0x1p20;
@@ -210,13 +233,14 @@ WinogradPlan::WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int
       shape_(shape),
       blocks_(has_tile_sizes(kernels)),
       axis_points_(points),
-      points_(points * points),
+      sets_(points * points),
+      points_(shape.x.stride == 1 ? sets_ : kWinogradStridedIn * kWinogradStridedIn),
       inputs_((size_t)shape.in_channels * shape.z.kernel),
       grids_x_(grids_along(shape.x)),
       grids_y_(grids_along(shape.y)),
       grids_(grids_x_ * grids_y_ * shape.z.out),
-      x_(grid_length(shape.x), points - points_of(0), blocks_),
-      y_(grid_length(shape.y), points - points_of(0), blocks_),
+      x_(grid_length(shape.x), points - points_of(0), blocks_, shape.x.stride),
+      y_(grid_length(shape.y), points - points_of(0), blocks_, shape.y.stride),
       threads_(std::max(1, threads)),
       groups_(1) {
     tiles_ = x_.tiles() * y_.tiles() * grids_;
@@ -249,11 +273,11 @@ static int most_chunks(int tiles) { return std::max(1, tiles / 2); }
 double WinogradPlan::choose_chunks() {
     const size_t channels = inputs_ + shape_.out_channels;
     const size_t weights = inputs_ * shape_.out_channels;
-    chunks_ = chunks_for(tiles_, points_, channels, weights, kernels_.gemm->max_rows);
+    chunks_ = chunks_for(tiles_, points_, channels, weights, kernels_.gemm->max_rows, is_strided());
     // All threads have equally many.
     chunks_ = std::min((chunks_ + threads_ - 1) / threads_ * threads_, most_chunks(tiles_));
     const int turns = (chunks_ + threads_ - 1) / threads_;
-    const double bytes = (double)weights * points_ * sizeof(float);
+    const double bytes = (double)weights * sets_ * sizeof(float);
     return turns * part_cycles((tiles_ + chunks_ - 1) / chunks_, shape_.out_channels, bytes);
 }
 
@@ -273,7 +297,8 @@ void WinogradPlan::choose_parts(double most) {
         for (int groups = 2; groups <= panels; groups++) {
             const int turns = (chunks * groups + threads_ - 1) / threads_;
             const size_t n = std::min(outputs, (size_t)((panels + groups - 1) / groups) * columns);
-            const double bytes = (double)(n + tiles) * inputs * points_ * sizeof(float);
+            const double bytes =
+                ((double)n * sets_ + (double)tiles * points_) * inputs * sizeof(float);
             const double cycles = turns * part_cycles(tiles, n, bytes) + exchange;
             if (cycles >= most) continue;
             most = cycles;
@@ -317,21 +342,20 @@ void WinogradPlan::run(const float* in, const float* weights, const float* bias,
         });
         return;
     }
-    const size_t step = tiles_ * inputs_;
-    float* const sums = workspace + points_ * step;
-    const size_t share = (this->workspace() - points_ * step) / workers_;
+    const StridedRows rows(*this, 0, tiles_);
+    const Inputs inputs = {workspace, 0, tiles_, is_strided() ? &rows : nullptr};
+    const size_t size = points_ * step(inputs);
+    const size_t share = (this->workspace() - size) / workers_;
     const int partitions = threads_ * 4;  // of the inputs
     run_tasks(partitions, threads_,
-              [&](int64_t i, int) { transform_inputs(in, workspace, step, (int)i, partitions); });
+              [&](int64_t i, int) { transform_inputs(in, inputs, (int)i, partitions); });
     run_tasks(parts, threads_, [&](int64_t i, int thread) {
-        const Part p = part((int)i);
-        multiply_part(blobs, workspace + p.first * tile_step(), step, tiles_, p,
-                      sums + thread * share);
+        multiply_part(blobs, inputs, part((int)i), workspace + size + thread * share);
     });
 }
 
 // Piece `partition` of `partitions` of all tiles and channel blocks.
-void WinogradPlan::transform_inputs(const float* in, float* to, size_t step, int partition,
+void WinogradPlan::transform_inputs(const float* in, const Inputs& to, int partition,
                                     int partitions) const {
     const size_t lanes = kernels_.lanes, blocks = inputs_ / lanes;
     const size_t begin = partition_begin(tiles_ * blocks, partitions, partition);
@@ -339,22 +363,23 @@ void WinogradPlan::transform_inputs(const float* in, float* to, size_t step, int
     for (size_t i = begin; i < end;) {
         const size_t tile = i / blocks, c = i % blocks;
         const size_t count = std::min(blocks - c, end - i);
-        transform_tile(in, (int)tile, c * lanes, (c + count) * lanes, to + tile * tile_step(),
-                       block_step(tiles_), step);
+        transform_tile(in, (int)tile, c * lanes, (c + count) * lanes, to);
         i += count;
     }
 }
 
 size_t WinogradPlan::tile_step() const { return blocks_ ? (size_t)kernels_.lanes : inputs_; }
 
-size_t WinogradPlan::block_step(int tiles) const {
-    return blocks_ ? (size_t)tiles * kernels_.lanes : (size_t)kernels_.lanes;
+size_t WinogradPlan::block_step(const Inputs& inputs) const {
+    if (!blocks_) return (size_t)kernels_.lanes;
+    const int rows = inputs.rows ? inputs.rows->begin[sets_] : inputs.tiles;
+    return (size_t)rows * kernels_.lanes;
 }
 
 // Tiles of one grid are in this order: large along y and small along x, large ones, large along x
 // alone, small ones. So those that have a point follow each other.
 WinogradPlan::Tile WinogradPlan::tile_of_grid(int i) const {
-    Tile t;
+    Tile t = {};
     const int upper = y_.bigs * x_.tiles(), right = y_.bigs * x_.smalls;
     const bool low = i >= upper;
     if (low) i -= upper;
@@ -371,9 +396,8 @@ WinogradPlan::Tile WinogradPlan::tile_of_grid(int i) const {
 
 // The same tile of all grids follow each other, as do the places that they take.
 WinogradPlan::Tile WinogradPlan::tile(int i) const {
-    if (grids_ == 1) {
-        Tile t = tile_of_grid(i);
-        t.z = 0;
+    if (grids_ == 1 || is_strided()) {
+        Tile t = is_strided() ? strided_tile(i) : tile_of_grid(i);
         t.there_w = std::min(t.w, shape_.x.out - t.x);
         t.there_h = std::min(t.h, shape_.y.out - t.y);
         return t;
@@ -416,15 +440,14 @@ const float* WinogradPlan::input_slice(const float* in, int z, size_t k) const {
     return in + block * shape_.in_step + from * shape_.x.in * shape_.y.in * shape_.in_pack;
 }
 
-// The inputs [k0, k1); what lies outside the input is zero. Channel blocks go to places block_step
-// apart.
-void WinogradPlan::transform_tile(const float* in, int number, size_t k0, size_t k1, float* to,
-                                  size_t block_step, size_t step) const {
-    alignas(64) static const float kZeros[kWinogradPoints * 16] = {};
-    const size_t lanes = kernels_.lanes;
+// The inputs [k0, k1); what lies outside the input is zero.
+void WinogradPlan::transform_tile(const float* in, int number, size_t k0, size_t k1,
+                                  const Inputs& to) const {
+    const size_t lanes = kernels_.lanes, step = this->step(to), block_step = this->block_step(to);
     const Tile t = tile(number);
-    const int x0 = t.x - shape_.x.before, y0 = t.y - shape_.y.before;
-    const int w = points_of(t.w), h = points_of(t.h);
+    const int x0 = t.x * x_.stride - shape_.x.before, y0 = t.y * y_.stride - shape_.y.before;
+    const int w = is_strided() ? 2 * t.w + 1 : points_of(t.w);
+    const int h = is_strided() ? 2 * t.h + 1 : points_of(t.h);
     int left, right, top, bottom;
     places_inside(x0, shape_.x.dilation, w, shape_.x.in, &left, &right);
     places_inside(y0, shape_.y.dilation, h, shape_.y.in, &top, &bottom);
@@ -432,13 +455,18 @@ void WinogradPlan::transform_tile(const float* in, int number, size_t k0, size_t
     const Elements blob = {row * shape_.y.dilation, (ptrdiff_t)lanes * shape_.x.dilation};
     const Elements tile = {w * (ptrdiff_t)lanes, (ptrdiff_t)lanes};
     const bool inside = left == 0 && top == 0 && right == w && bottom == h;
-    alignas(64) float border[kWinogradPoints * 16];
-    static_assert(kWinogradTilePoints * kWinogradTilePoints * 4 <= kWinogradPoints * 16,
-                  "tiles of several sizes are of 4 lanes");
-    if (!inside) memset(border, 0, (size_t)w * h * lanes * sizeof(float));
+    alignas(64) float border[kWinogradStridedIn * kWinogradStridedIn * 16];
+    const auto clear = [&] { memset(border, 0, (size_t)w * h * lanes * sizeof(float)); };
+    if (!inside) clear();
     const bool plain = is_plain(t);
-    const auto transform = [&](const float* from, ptrdiff_t from_row, float* out) {
-        if (plain)
+    int rows[kWinogradPoints];
+    if (is_strided()) to.rows->find(*this, number, rows);
+    const auto transform = [&](const float* from, ptrdiff_t from_row, size_t at) {
+        float* const out = to.points + (number - to.first) * tile_step() + at;
+        if (is_strided())
+            kernels_.winograd->strided_input(from, from_row, strided_tile(t, rows, tile_step()),
+                                             to.points + at);
+        else if (plain)
             kernels_.winograd->input(from, from_row, out, step);
         else
             kernels_.winograd->tile_input(from, from_row, t.w, t.h, out, step, axis_points_);
@@ -450,30 +478,31 @@ void WinogradPlan::transform_tile(const float* in, int number, size_t k0, size_t
             slice = input_slice(in, t.z, k);
         else if (slice)
             slice += shape_.in_step;
-        float* const out = to + k / lanes * block_step;
+        const size_t at = k / lanes * block_step;
         if (!slice) {
-            transform(kZeros, tile.row, out);
+            clear();
+            transform(border, tile.row, at);
             continue;
         }
         const float* const from = slice + y0 * row + x0 * (ptrdiff_t)lanes;
         if (inside && !is_dilated()) {
-            transform(from, row, out);
+            transform(from, row, at);
             continue;
         }
         if (left < right && top < bottom)
             copy_elements(lanes, from + top * blob.row + left * blob.column, blob,
                           border + top * tile.row + left * tile.column, tile, right - left,
                           bottom - top);
-        transform(border, tile.row, out);
+        transform(border, tile.row, at);
     }
 }
 
-void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t step, int number,
+void WinogradPlan::transform_output(const Blobs& b, const Sums& sums, int number,
                                     const Part& part) const {
     const size_t lanes = kernels_.lanes;
     const Tile t = tile(number);
     if (t.there_w == 0 || t.there_h == 0) return;  // grids differ by a row and a column
-    if (is_exact() && !is_finite(from, step)) return direct_tile(b, t, part);
+    if (is_exact() && !is_finite(sums, t)) return direct_tile(b, t, part);
     const ptrdiff_t row = (ptrdiff_t)shape_.x.out * lanes;
     const Elements blob = {row * shape_.y.dilation, (ptrdiff_t)lanes * shape_.x.dilation};
     const Elements tile = {t.w * (ptrdiff_t)lanes, (ptrdiff_t)lanes};
@@ -485,15 +514,20 @@ void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t st
     const float slope = f.max_slope();
     const bool passes = f.pass && slope == 1.f;
     const bool plain = is_plain(t), dilated = is_dilated();
-    const WinogradOutput output = kernels_.winograd->output;
-    const auto transform = [&](const float* points, const float* bias, const float* added,
-                               float* out, ptrdiff_t out_row) {
-        if (plain)
-            output(points, step, bias, added, out, out_row, t.there_w, t.there_h, f.low, f.high,
-                   slope);
+    const WinogradKernels& kernels = *kernels_.winograd;
+    const auto transform = [&](size_t at, const float* bias, const float* added, float* out,
+                               ptrdiff_t out_row) {
+        const float* const points = sums.from + at;
+        const size_t step = sums.step;
+        if (is_strided())
+            kernels.strided_output(points, strided_tile(t, sums.rows, sums.step),
+                                   {bias, added, out, out_row, f.low, f.high, slope});
+        else if (plain)
+            kernels.output(points, step, bias, added, out, out_row, t.there_w, t.there_h, f.low,
+                           f.high, slope);
         else
-            kernels_.winograd->tile_output({points, step, axis_points_, t.w, t.h, bias, added, out,
-                                            out_row, t.there_w, t.there_h, f.low, f.high, slope});
+            kernels.tile_output({points, step, axis_points_, t.w, t.h, bias, added, out, out_row,
+                                 t.there_w, t.there_h, f.low, f.high, slope});
         for (int y = 0; passes && y < t.there_h; y++)
             f.finish(out + y * out_row, t.there_w * lanes);
     };
@@ -503,45 +537,59 @@ void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t st
     float* to = b.out + first * out_step + at;
     const float* added = b.residual ? b.residual + first * added_step + at : nullptr;
     const float* bias = b.bias + part.n0;
-    for (const float* const end = from + part.columns; from < end;
-         from += lanes, bias += lanes, to += out_step, added += added ? added_step : 0) {
+    for (size_t c = 0; c < part.columns;
+         c += lanes, bias += lanes, to += out_step, added += added ? added_step : 0) {
         if (!dilated) {
-            transform(from, bias, added, to, row);
+            transform(c, bias, added, to, row);
             continue;
         }
         if (added) copy_elements(lanes, added, blob, apart, tile, t.there_w, t.there_h);
-        transform(from, bias, added ? apart : nullptr, apart, tile.row);
+        transform(c, bias, added ? apart : nullptr, apart, tile.row);
         copy_elements(lanes, apart, tile, to, blob, t.there_w, t.there_h);
     }
 }
 
-// inputs: of the part's first tile, among so many.
-void WinogradPlan::multiply_part(const Blobs& b, const float* inputs, size_t step, int tiles,
-                                 const Part& part, float* sums) const {
+void WinogradPlan::multiply_part(const Blobs& b, const Inputs& inputs, const Part& part,
+                                 float* sums) const {
     for (size_t n = 0; n < part.columns; n += columns_) {
         Part some = part;
         some.n0 += n;
         some.columns = std::min(columns_, part.columns - n);
-        multiply(b, inputs, step, tiles, some, sums);
+        if (is_strided())
+            multiply_strided(b, inputs, some, sums);
+        else
+            multiply(b, inputs, some, sums);
     }
 }
 
-// sums: [point][tile][column].
-void WinogradPlan::multiply(const Blobs& b, const float* inputs, size_t step, int tiles,
-                            const Part& part, float* sums) const {
-    const size_t k = inputs_, out_step = part.tiles * part.columns;
-    const size_t point = gemm_packed_size(*kernels_.gemm, shape_.out_channels, k);
+// What the products of all sets have in common.
+GemmMatrix WinogradPlan::product(const Blobs& b, const Inputs& inputs, const Part& part) const {
     GemmMatrix g = {};
     g.kernels = &kernels_;
     g.a_row = (ptrdiff_t)tile_step();
     g.a_k = 1;
-    if (blocks_) g.a_block = (ptrdiff_t)block_step(tiles);
+    if (blocks_) g.a_block = (ptrdiff_t)block_step(inputs);
     g.n = part.columns;
-    g.k = k;
+    g.k = inputs_;
     g.bias = b.zeros;
     g.c_row = (ptrdiff_t)part.columns;
     g.c_pack = part.columns;
-    for (int i = 0; i < points_; i++) {
+    return g;
+}
+
+void WinogradPlan::multiply_set(const Blobs& b, const Part& part, int set, GemmMatrix* g) const {
+    const size_t size = gemm_packed_size(*kernels_.gemm, shape_.out_channels, inputs_);
+    g->b = b.weights + set * size + gemm_b_size(*kernels_.gemm, part.n0 * inputs_);
+    g->next_b = set + 1 < sets_ ? g->b + size : nullptr;
+    gemm_matrix(*g, 1);
+}
+
+// sums: [point][tile][column].
+void WinogradPlan::multiply(const Blobs& b, const Inputs& inputs, const Part& part,
+                            float* sums) const {
+    const size_t out_step = part.tiles * part.columns;
+    GemmMatrix g = product(b, inputs, part);
+    for (int i = 0; i < sets_; i++) {
         int first = part.first, last = part.first + part.tiles;
         if (blocks_) {
             int begin, end;
@@ -549,24 +597,20 @@ void WinogradPlan::multiply(const Blobs& b, const float* inputs, size_t step, in
             first = std::max(first, begin), last = std::min(last, end);
         }
         if (first >= last) continue;
-        const size_t skipped = first - part.first;
-        g.a = inputs + i * step + skipped * tile_step();
+        g.a = inputs.points + i * step(inputs) + (first - inputs.first) * tile_step();
         g.m = last - first;
-        g.b = b.weights + i * point + gemm_b_size(*kernels_.gemm, part.n0 * k);
-        g.next_b = i + 1 < points_ ? g.b + point : nullptr;
-        g.c = sums + i * out_step + skipped * part.columns;
-        gemm_matrix(g, 1);
+        g.c = sums + i * out_step + (first - part.first) * part.columns;
+        multiply_set(b, part, i, &g);
     }
     for (int t = 0; t < part.tiles; t++)
-        transform_output(b, sums + t * part.columns, out_step, part.first + t, part);
+        transform_output(b, {sums + t * part.columns, out_step, nullptr}, part.first + t, part);
 }
 
 void WinogradPlan::run_chunk(const Blobs& b, float* workspace, const Part& part) const {
-    const size_t step = part.tiles * inputs_;
-    for (int t = 0; t < part.tiles; t++)
-        transform_tile(b.in, part.first + t, 0, inputs_, workspace + t * tile_step(),
-                       block_step(part.tiles), step);
-    multiply_part(b, workspace, step, part.tiles, part, workspace + points_ * step);
+    const StridedRows rows(*this, part.first, part.tiles);
+    const Inputs inputs = {workspace, part.first, part.tiles, is_strided() ? &rows : nullptr};
+    for (int t = 0; t < part.tiles; t++) transform_tile(b.in, part.first + t, 0, inputs_, inputs);
+    multiply_part(b, inputs, part, workspace + points_ * step(inputs));
 }
 
 }  // namespace quoll

@@ -1,8 +1,8 @@
-// 3 x 3 convolutions of stride 1 by Winograd's algorithm. A convolution of dilation d is d x d
-// convolutions without dilation: those of every d-th row and column, from each of the first d rows
-// and columns. They share the weights, so all their tiles are rows of the same products; likewise
-// for all slices of a blob with depth. A window of several slices is one of as many times the input
-// channels.
+// 3 x 3 convolutions of strides 1 or 2 by Winograd's algorithm. A convolution of dilation d is d x
+// d convolutions without dilation: those of every d-th row and column, from each of the first d
+// rows and columns. They share the weights, so all their tiles are rows of the same products;
+// likewise for all slices of a blob with depth. A window of several slices is one of as many times
+// the input channels.
 #ifndef QUOLL_LAYER_CPU_WINOGRAD_WINOGRAD_PLAN_H
 #define QUOLL_LAYER_CPU_WINOGRAD_WINOGRAD_PLAN_H
 
@@ -22,18 +22,22 @@ constexpr bool kHasWinograd = true;
 // size `small`.
 struct WinogradAxis {
     // most: the largest size. sizes: whether there may be sizes other than kWinogradOut.
-    WinogradAxis(int out, int most, bool sizes);
+    WinogradAxis(int out, int most, bool sizes, int stride = 1);
     int tiles() const { return bigs + smalls; }
-    int points() const;  // of all tiles
+    // Of all tiles; at steps of 2 with the odd inputs of outputs that are there.
+    int points() const;
     // Whether tiles of this size have the point of this id (winograd.h).
     static bool has(int size, int point);
-    int length, big, small, bigs, smalls;
+    int begin(int tile) const;  // its first output
+    // At steps of 2: the points of this id, those of odd inputs included, of all tiles before one.
+    int points_before(int id, int tile) const;
+    int length, stride, big, small, bigs, smalls;
 };
 
 class WinogradPlan {
 public:
-    // Whether the algorithm can compute it: 3 x 3 with stride 1, any number of slices with any
-    // stride; channels in blocks of one register.
+    // Whether the algorithm can compute it: 3 x 3 with stride 1, or 2 without dilation, any number
+    // of slices with any stride; channels in blocks of one register.
     static bool is_supported(const KernelSet& kernels, const ConvShape& shape);
     // Whether it is also expected to be faster than the direct algorithm.
     static bool is_profitable(const KernelSet& kernels, const ConvShape& shape);
@@ -46,11 +50,12 @@ public:
     // precision (more than half floats have).
     static int axis_points(const KernelSet& kernels, const ConvShape& shape, int most);
     // The size of transformed weights in floats; they are made from
-    // [out_channels][in_channels][slices][3][3].
+    // [out_channels][in_channels][slices][3][3]. points: of windows at steps of 2 kWinogradIn.
     static size_t packed_size(const GemmKernels& kernels, size_t in_channels, size_t slices,
                               size_t out_channels, int points);
     static void pack(const KernelSet& kernels, const float* weights, size_t in_channels,
-                     size_t slices, size_t out_channels, int points, float* packed, float* scratch);
+                     size_t slices, size_t out_channels, int points, int stride, float* packed,
+                     float* scratch);
     // Floats of pack()'s scratch.
     static size_t pack_scratch(const GemmKernels& kernels, size_t in_channels, size_t slices);
 
@@ -92,26 +97,53 @@ private:
     bool is_plain(const Tile& t) const;
     bool is_dilated() const { return shape_.x.dilation > 1 || shape_.y.dilation > 1; }
     void tiles_with(int point_y, int point_x, int* first, int* last) const;
-    // Transformed inputs are at [point][tile][channel], or at [point][channel block][tile][lane] if
-    // the gemm kernels prefer blocks; points are step floats apart. The steps from tile to tile,
-    // and from channel block to channel block:
+    bool is_strided() const { return x_.stride == 2; }
+    // Of windows at steps of 2: where the rows of products are that tiles [first, first + tiles)
+    // have. Rows of a set of weights follow each other, tile by tile, then come the next set's.
+    struct StridedRows {
+        StridedRows(const WinogradPlan& plan, int first, int tiles);
+        void find(const WinogradPlan& plan, int tile, int* rows) const;
+        int before[kWinogradPoints];  // rows of the set that earlier tiles have
+        int begin[kWinogradPoints + 1];
+    };
+    void strided_rows_before(int tile, int* rows) const;
+    Tile strided_tile(int i) const;
+    static WinogradStridedTile strided_tile(const Tile& t, const int* rows, size_t step);
+    // Transformed inputs of tiles [first, first + tiles) are at [point][tile][channel], or at
+    // [point][channel block][tile][lane] if the gemm kernels prefer blocks; points are step()
+    // floats apart. rows: null at steps of 1; else [row][channel] or [channel block][row][lane].
+    struct Inputs {
+        float* points;
+        int first, tiles;
+        const StridedRows* rows;
+    };
+    size_t step(const Inputs& inputs) const { return inputs.tiles * inputs_; }
+    // The steps from tile (or row) to tile, and from channel block to channel block:
     size_t tile_step() const;
-    size_t block_step(int tiles) const;
-    void transform_inputs(const float* in, float* to, size_t step, int partition,
-                          int partitions) const;
-    void transform_tile(const float* in, int number, size_t k0, size_t k1, float* to,
-                        size_t block_step, size_t step) const;
+    size_t block_step(const Inputs& inputs) const;
+    void transform_inputs(const float* in, const Inputs& to, int partition, int partitions) const;
+    void transform_tile(const float* in, int number, size_t k0, size_t k1, const Inputs& to) const;
     const float* input_slice(const float* in, int z, size_t k) const;
-    void multiply_part(const Blobs& blobs, const float* inputs, size_t step, int tiles,
-                       const Part& part, float* sums) const;
-    void multiply(const Blobs& blobs, const float* inputs, size_t step, int tiles, const Part& part,
-                  float* sums) const;
-    void transform_output(const Blobs& blobs, const float* from, size_t step, int number,
-                          const Part& part) const;
+    void multiply_part(const Blobs& blobs, const Inputs& inputs, const Part& part,
+                       float* sums) const;
+    void multiply(const Blobs& blobs, const Inputs& inputs, const Part& part, float* sums) const;
+    void multiply_strided(const Blobs& blobs, const Inputs& inputs, const Part& part,
+                          float* sums) const;
+    GemmMatrix product(const Blobs& blobs, const Inputs& inputs, const Part& part) const;
+    void multiply_set(const Blobs& blobs, const Part& part, int set, GemmMatrix* g) const;
+    // Of a tile: at [point], step floats apart; at steps of 2 so are rows, of which those are the
+    // first ones of the sets.
+    struct Sums {
+        const float* from;
+        size_t step;
+        const int* rows;
+    };
+    void transform_output(const Blobs& blobs, const Sums& sums, int number, const Part& part) const;
     // Whether infinities and NaN reach the outputs whose windows contain them, and no others. Half
     // floats overflow too early for that to be useful.
     bool is_exact() const { return kernels_.gemm->halves == 2; }
-    bool is_finite(const float* points, size_t step) const;
+    bool is_finite(const Sums& sums, const Tile& t) const;
+    static bool is_finite_strided(const Sums& sums, const Tile& t);
     bool is_all_nan(const Blobs& blobs, const Tile& t) const;
     const float* input_of(const Tile& t, const float* in, int output, int tap) const;
     void direct_tile(const Blobs& blobs, const Tile& t, const Part& part) const;
@@ -121,8 +153,9 @@ private:
 
     const KernelSet& kernels_;
     const ConvShape shape_;
-    bool blocks_;  // tiles of several sizes, in blocks
-    int axis_points_, points_;
+    bool blocks_;             // tiles of several sizes, in blocks
+    int axis_points_, sets_;  // of weights: a point each, or as winograd.h says
+    int points_;              // of a tile, at most
     size_t inputs_;  // channels of all slices of a window: the length of the products' sums
     int grids_x_, grids_y_, grids_;  // planes without dilation: of a slice, and of all
     WinogradAxis x_, y_;             // of one of them, the largest
