@@ -177,9 +177,10 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     return kOk;
 }
 
-// Of row `row`, of all slices, of group `group` a phase: all its channel blocks.
-void Int8Conv::pack_row(const Mat& in, const ConvGeometry& g, const Axes& axes, int group, int row,
-                        int phase, char* to) const {
+// Of row `row`, of all slices, of group `group` a phase: all its channel blocks. Several rows where
+// positions are those of the input.
+void Int8Conv::pack_rows(const Mat& in, const ConvGeometry& g, const Axes& axes, int group, int row,
+                         int rows, int phase, char* to) const {
     const Axis &x = axes.x, &y = axes.y, &z = axes.z;
     const int bytes = element_bytes(*kernels_), pad = pad_value_ + kernels_->offset;
     const int64_t line = (int64_t)x.size * block_, sy = (int64_t)(row % y.size) * y.step - y.before;
@@ -209,7 +210,7 @@ void Int8Conv::pack_row(const Mat& in, const ConvGeometry& g, const Axes& axes, 
                                    (int64_t)scalar;
     input.src_pixel = (ptrdiff_t)between * in_pack_;
     input.channels = in_channels_;
-    input.pixels = (size_t)(last - first);
+    input.pixels = (size_t)(last - first) * rows;
     input.scale = input_scale_;
     input.dst = to + first * block_ * bytes;
     input.dst_pixel = block_;
@@ -225,10 +226,14 @@ void Int8Conv::pack_a(const Mat& in, const ConvGeometry& g, const Axes& axes, ch
     const int64_t rows = (int64_t)axes.y.size * axes.z.size;
     const size_t group_bytes =
         (size_t)axes.x.size * rows * block_ * blocks_ * element_bytes(*kernels_);
-    parallel_for(rows * g.group, threads, [&](int64_t i) {
+    const int64_t parts =
+        axes.are_inputs(g) ? std::min<int64_t>(rows, threads == 1 ? 1 : 4 * threads) : rows;
+    parallel_for(parts * g.group, threads, [&](int64_t i) {
+        const int64_t group = i / parts, row = partition_begin(rows, parts, i % parts);
         for (int phase = 0; phase < axes.x.phases; phase++)
-            pack_row(in, g, axes, (int)(i / rows), (int)(i % rows), phase,
-                     to + i / rows * group_bytes);
+            pack_rows(in, g, axes, (int)group, (int)row,
+                      (int)partition_length(rows, parts, i % parts), phase,
+                      to + group * group_bytes);
     });
 }
 
@@ -263,6 +268,7 @@ std::vector<GemmRows> Int8Conv::lines(const ConvGeometry& g, const Axes& axes) c
             rows.push_back(r);
         }
     }
+    gemm_find_alike(rows.data(), rows.size());
     return rows;
 }
 

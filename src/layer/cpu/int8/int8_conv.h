@@ -99,8 +99,8 @@ private:
     int run_winograd(const ConvGeometry& g, const Blobs& b, int threads, const Option& opt) const;
     void pack_a(const Mat& in, const ConvGeometry& g, const Axes& axes, char* to,
                 int threads) const;
-    void pack_row(const Mat& in, const ConvGeometry& g, const Axes& axes, int group, int row,
-                  int phase, char* to) const;
+    void pack_rows(const Mat& in, const ConvGeometry& g, const Axes& axes, int group, int row,
+                   int rows, int phase, char* to) const;
     std::vector<GemmRows> lines(const ConvGeometry& g, const Axes& axes) const;
     std::vector<GemmBlock> taps(const ConvGeometry& g, const Axes& axes, size_t* block_k) const;
 
