@@ -213,17 +213,21 @@ QUOLL_INLINE int round_blocks(const Input& t, int channel, const float* src, uin
 // Four planes from src on, of which `count` exist, as k-groups of bytes; likewise by sixteens.
 template <class Input, class T>
 QUOLL_INLINE size_t join_planes(const Input& t, const T* src, int count, uint8_t* dst) {
+    const ptrdiff_t block = t.src_block, step = t.dst_pixel;  // which the stores cannot change
+    const size_t pixels = t.src_pixel == 1 ? t.pixels : 0;
+    const float scale = t.scale;
+    const auto plane = [&](int i) QUOLL_INLINE_LAMBDA {
+        return i < count ? sixteen_bytes(src + i * block, scale) : vdupq_n_s8(0);
+    };
     size_t p = 0;
-    for (; t.src_pixel == 1 && p + 16 <= t.pixels; p += 16, src += 16, dst += 16 * t.dst_pixel) {
-        int8x16_t plane[4] = {};
-        for (int i = 0; i < 4 && i < count; i++)
-            plane[i] = sixteen_bytes(src + i * t.src_block, t.scale);
-        const int8x16x2_t a = vzipq_s8(plane[0], plane[2]), b = vzipq_s8(plane[1], plane[3]);
-        for (int i = 0; i < 2; i++) {
-            const int8x16x2_t words = vzipq_s8(a.val[i], b.val[i]);
-            store_words(words.val[0], dst + 8 * i * t.dst_pixel, t.dst_pixel);
-            store_words(words.val[1], dst + (8 * i + 4) * t.dst_pixel, t.dst_pixel);
-        }
+    for (; p + 16 <= pixels; p += 16, src += 16, dst += 16 * step) {
+        const int8x16x2_t a = vzipq_s8(plane(0), plane(2)), b = vzipq_s8(plane(1), plane(3));
+        const int8x16x2_t first = vzipq_s8(a.val[0], b.val[0]);
+        const int8x16x2_t second = vzipq_s8(a.val[1], b.val[1]);
+        store_words(first.val[0], dst, step);
+        store_words(first.val[1], dst + 4 * step, step);
+        store_words(second.val[0], dst + 8 * step, step);
+        store_words(second.val[1], dst + 12 * step, step);
     }
     return p;
 }
