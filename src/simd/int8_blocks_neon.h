@@ -182,29 +182,52 @@ QUOLL_INLINE void store_words(int8x16_t words, uint8_t* dst, ptrdiff_t step) {
     vst1q_lane_s32((int32_t*)(dst + 3 * step), x, 3);
 }
 
-// A block of four channels as bytes: as many pixels as go by fours, whose number it returns.
+// Blocks of four channels from src on, those before channel `channel`, as bytes: returns how many
+// went together, two where planes of eight channels lie side by side, and in *done how many pixels
+// of them went by fours.
 template <class Input>
-QUOLL_INLINE size_t round_block(const Input& t, const float* src, uint8_t* dst) {
-    size_t p = 0;
-    for (; p + 4 <= t.pixels; p += 4, src += 4 * t.src_pixel, dst += 4 * t.dst_pixel)
-        store_words(rounded_bytes(src, t.src_pixel, t.scale), dst, t.dst_pixel);
-    return p;
+QUOLL_INLINE int round_blocks(const Input& t, int channel, const float* src, uint8_t* dst,
+                              size_t* done) {
+    const ptrdiff_t block = t.src_block, to = 4 * t.dst_pixel;
+    const float scale = t.scale;
+    const size_t last = t.pixels & ~(size_t)3;
+    *done = last;
+    const auto rounds = [&](auto from_step) QUOLL_INLINE_LAMBDA {
+        const ptrdiff_t step = from_step();
+        for (size_t p = 0; p < last; p += 4, src += 4 * step, dst += to)
+            store_words(rounded_bytes(src, step, scale), dst, to / 4);
+        return 1;
+    };
+    if (t.src_pixel != 4) return rounds([&] { return t.src_pixel; });
+    if (t.dst_pack != 8 || to != 32 || t.channels - channel < 8 || channel % 8)
+        return rounds([] { return 4; });
+    for (size_t p = 0; p < last; p += 4, src += 16, dst += 32) {
+        const int32x4_t a = vreinterpretq_s32_s8(rounded_bytes(src, 4, scale));
+        const int32x4_t b = vreinterpretq_s32_s8(rounded_bytes(src + block, 4, scale));
+        vst1q_u8(dst, vreinterpretq_u8_s32(vzip1q_s32(a, b)));
+        vst1q_u8(dst + 16, vreinterpretq_u8_s32(vzip2q_s32(a, b)));
+    }
+    return 2;
 }
 
 // Four planes from src on, of which `count` exist, as k-groups of bytes; likewise by sixteens.
 template <class Input, class T>
 QUOLL_INLINE size_t join_planes(const Input& t, const T* src, int count, uint8_t* dst) {
+    const ptrdiff_t block = t.src_block, step = t.dst_pixel;  // which the stores cannot change
+    const size_t pixels = t.src_pixel == 1 ? t.pixels : 0;
+    const float scale = t.scale;
+    const auto plane = [&](int i) QUOLL_INLINE_LAMBDA {
+        return i < count ? sixteen_bytes(src + i * block, scale) : vdupq_n_s8(0);
+    };
     size_t p = 0;
-    for (; t.src_pixel == 1 && p + 16 <= t.pixels; p += 16, src += 16, dst += 16 * t.dst_pixel) {
-        int8x16_t plane[4] = {};
-        for (int i = 0; i < 4 && i < count; i++)
-            plane[i] = sixteen_bytes(src + i * t.src_block, t.scale);
-        const int8x16x2_t a = vzipq_s8(plane[0], plane[2]), b = vzipq_s8(plane[1], plane[3]);
-        for (int i = 0; i < 2; i++) {
-            const int8x16x2_t words = vzipq_s8(a.val[i], b.val[i]);
-            store_words(words.val[0], dst + 8 * i * t.dst_pixel, t.dst_pixel);
-            store_words(words.val[1], dst + (8 * i + 4) * t.dst_pixel, t.dst_pixel);
-        }
+    for (; p + 16 <= pixels; p += 16, src += 16, dst += 16 * step) {
+        const int8x16x2_t a = vzipq_s8(plane(0), plane(2)), b = vzipq_s8(plane(1), plane(3));
+        const int8x16x2_t first = vzipq_s8(a.val[0], b.val[0]);
+        const int8x16x2_t second = vzipq_s8(a.val[1], b.val[1]);
+        store_words(first.val[0], dst, step);
+        store_words(first.val[1], dst + 4 * step, step);
+        store_words(second.val[0], dst + 8 * step, step);
+        store_words(second.val[1], dst + 12 * step, step);
     }
     return p;
 }

@@ -90,17 +90,20 @@ void check_bytes(const Int8Kernels& kernels, Int8TileKernel kernel, Int8Tile til
         ASSERT_EQ(want[i], c[i]) << "rows " << rows << " at " << i;
 }
 
-// a_pair: as of Int8Tile.
-void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vectors, size_t rows,
-                size_t num_blocks, size_t block_k, bool at_end, size_t a_pair = 0) {
+// a_pair: as of Int8Tile. tiles: so many in one call.
+void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vectors, size_t tile_rows,
+                size_t num_blocks, size_t block_k, bool at_end, size_t a_pair = 0,
+                size_t tiles = 1) {
     if (vectors == 1 && !kernels.tile_single[0]) return;  // Int8Kernels::s16
     const size_t columns = vectors * kernels.lanes, k_groups = num_blocks * block_k;
     const size_t beside = kernels.pairs ? 2 : 1;  // k-groups of a row that lie beside each other
     const size_t a_row = a_pair ? beside : k_groups + 3;
     const size_t a_block = a_pair ? block_k / beside * a_pair + 1 : block_k;
+    const size_t rows = tiles * tile_rows, a_tile = tile_rows * a_row + 7;
     const auto place = [&](size_t m, size_t k) {
         const size_t i = k % block_k;
-        return m * a_row + k / block_k * a_block + (a_pair ? i / beside * a_pair + i % beside : i);
+        return m / tile_rows * a_tile + m % tile_rows * a_row + k / block_k * a_block +
+               (a_pair ? i / beside * a_pair + i % beside : i);
     };
     Guarded<int32_t> a(place(rows - 1, k_groups - 1) + 1, at_end), b(k_groups * columns, at_end);
     Guarded<int32_t> init(columns, at_end), sums(rows * columns, at_end);
@@ -133,9 +136,10 @@ void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vector
         }
         init[n] = (int32_t)(7 - total * kernels.offset);
     }
-    const Int8Tile tile = {a.data(),          (ptrdiff_t)a_row, blocks.data(), num_blocks,
-                           block_k,           b.data(),         init.data(),   sums.data(),
-                           (ptrdiff_t)a_pair, GemmFetch(),      nullptr};
+    const Int8Tile tile = {
+        a.data(),          (ptrdiff_t)a_row, blocks.data(), num_blocks,        block_k,
+        b.data(),          init.data(),      sums.data(),   (ptrdiff_t)a_pair, tiles - 1,
+        (ptrdiff_t)a_tile, GemmFetch(),      nullptr};
     kernel(tile);
     for (int64_t& sum : want) sum += 7;
     for (size_t i = 0; i < want.size(); i++)
@@ -246,6 +250,11 @@ TEST(Int8Kernels, tiles_of_rows_beside_each_other_are_exact) {
                                k[1] * beside, rows % 2, a_pair);
                     check_tile(kernels, kernels.tile[rows - 1], kernels.vectors, rows, k[0],
                                k[1] * beside, true, a_pair);
+                    check_tile(kernels, kernels.tile[rows - 1], kernels.vectors, rows, k[0],
+                               k[1] * beside, rows % 2, a_pair, 3);
+                    if (kernels.pairs)
+                        check_tile(kernels, kernels.tile_single[rows - 1], 1, rows, k[0],
+                                   k[1] * beside, true, a_pair, 2);
                     if (kernels.pairs)
                         check_tile(kernels, kernels.tile_single[rows - 1], 1, rows, k[0],
                                    k[1] * beside, rows % 2, a_pair);

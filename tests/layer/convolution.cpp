@@ -52,6 +52,10 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(10, 8, 32, DType::s8), 16, 3, "4=1 8=1 5=1 18=-3.7").range(-128, 127).int8_weights(),
     conv(Shape(19, 13, 3), 8, 7, "4=3 3=2 8=1 5=1").int8_weights(),
     conv(Shape(10, 9, 4, DType::s8), 12, 3, "3=2 8=1").range(-127, 127).int8_weights(),
+    // Few channels and wide kernels: joined rows.
+    conv(Shape(39, 9, 1, DType::s8), 12, 5, "4=2 8=1 5=1 18=9").range(-127, 127).int8_weights(),
+    conv(Shape(41, 12, 2), 9, 9, "4=11 3=3 8=1 5=1").int8_weights(),
+    conv(Shape(23, 9, 3), 20, 7, "8=1").int8_weights(),
     conv(Shape(12, 9, 20), 12, 3, "2=2 4=2 8=1 5=1").int8_weights(),
     conv(Shape(3, 3, 300), 4, 3, "4=1 8=1").int8_weights(),  // sums beyond 2^24
     // By Winograd's algorithm where values have 16 bits: several channel blocks, odd sizes, one

@@ -11,5 +11,7 @@
 #define INT8_TILE_INIT 48
 #define INT8_TILE_SUMS 56
 #define INT8_TILE_A_PAIR 64
+#define INT8_TILE_MORE 72
+#define INT8_TILE_A_TILE 80
 
 #endif

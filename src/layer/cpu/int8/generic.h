@@ -432,7 +432,7 @@ void input_packed(const Int8Input& t) {
         if constexpr (sizeof(T) == 1 && pack == 4) together = copy_blocks(t, c, src, dst, &done);
 #if defined(__aarch64__)
         if constexpr (sizeof(T) == 4 && pack == 4 && sizeof(E) == 1)
-            done = round_block(t, src, dst);
+            together = round_blocks(t, c, src, dst, &done);
 #endif
 #endif
         for (int b = 0; b < together; b++, src += t.src_block, dst += pack)
@@ -919,23 +919,67 @@ QUOLL_INLINE void store_added(const StoreColumn<kept, held>& column, const Store
 
 #if HWY_TARGET == HWY_NEON && defined(__aarch64__)
 // Bytes of sums without zero points, of two registers from column n on, where there are two and
-// rows are neighbours. Returns how many rows it stored.
+// rows are neighbours, with what is added or not. Returns how many rows it stored.
+template <bool adds>
 [[gnu::noinline]] int store_pairs(const Int8Store& t, const StoreLimits& limits, size_t n) {
     constexpr size_t L = s::kLanes;
     if (n + 2 * L > t.used || t.c_row != (ptrdiff_t)L || !(limits.low <= 0.f) ||
-        !(limits.high >= 0.f))
+        !(limits.high >= 0.f) || limits.twice)
         return 0;
     const StoreColumn<Kept::kSigned, Held::kSums> first(t, limits, n, false),
         second(t, limits, n + L, false);
     const char* from = (const char*)((const int32_t*)t.sums + n);
     const size_t step = t.width * 4;
+    const float* add0 = adds ? t.add + t.add_columns[n] : nullptr;
+    const float* add1 = adds ? t.add + t.add_columns[n + L] : nullptr;
     int8_t* const c = (int8_t*)t.c;
     return store_limited_pairs(limits.low, limits.high, t.rows, c + t.columns[n],
                                c + t.columns[n + L], [&](auto& a, auto& b) QUOLL_INLINE_LAMBDA {
-                                   a = first.scaled(first.value(from));
-                                   b = second.scaled(second.value(from + 4 * L));
+                                   a = first.value(from), b = second.value(from + 4 * L);
+                                   if constexpr (adds) {
+                                       a = a + s::vecf<L>::load(add0);
+                                       b = b + s::vecf<L>::load(add1);
+                                       add0 += L, add1 += L;
+                                   }
+                                   a = first.scaled(a), b = second.scaled(b);
                                    from += step;
                                });
+}
+
+// The same as f32, without an upper limit.
+template <bool adds>
+[[gnu::noinline]] int store_float_pairs(const Int8Store& t, const StoreLimits& limits, size_t n) {
+    constexpr size_t L = s::kLanes, kRows = 4;
+    if (n + 2 * L > t.used || t.c_row != (ptrdiff_t)L || limits.high < INFINITY) return 0;
+    const StoreColumn<Kept::kFloats, Held::kSums> column[2] = {{t, limits, n, false},
+                                                               {t, limits, n + L, false}};
+    const char* from = (const char*)((const int32_t*)t.sums + n);
+    const size_t step = t.width * 4;
+    float *c0 = (float*)t.c + t.columns[n], *c1 = (float*)t.c + t.columns[n + L];
+    const float* add0 = adds ? t.add + t.add_columns[n] : nullptr;
+    const float* add1 = adds ? t.add + t.add_columns[n + L] : nullptr;
+    const int last = t.rows - (int)kRows;
+    int m = 0;
+    for (; m <= last; m += kRows, c0 += kRows * L, c1 += kRows * L) {
+        s::vecf<L> y[2][kRows];
+        s::unroll<kRows>([&](auto i) QUOLL_INLINE_LAMBDA {
+            y[0][i] = column[0].value(from);
+            y[1][i] = column[1].value(from + 4 * L);
+            from += step;
+        });
+        const auto store = [&](const auto& of, const float* add, s::vecf<L>* values,
+                               float* to) QUOLL_INLINE_LAMBDA {
+            s::unroll<kRows>([&](auto i) QUOLL_INLINE_LAMBDA {
+                if constexpr (adds) values[i] = values[i] + s::vecf<L>::load(add + i() * L);
+                values[i] = max(of.low, values[i]);
+            });
+            s::unroll<kRows>([&](auto i) QUOLL_INLINE_LAMBDA { values[i].store(to + i() * L); });
+        };
+        store(column[0], add0, y[0], c0);
+        store(column[1], add1, y[1], c1);
+        if (adds) add0 += kRows * L, add1 += kRows * L;
+    }
+    return m;
 }
 #endif
 
@@ -957,7 +1001,15 @@ void store_tile(const Int8Store& t, const StoreLimits& limits) {
         const size_t count = s::min_size(L, t.used - n);
 #if HWY_TARGET == HWY_NEON && defined(__aarch64__)
         if constexpr (held == Held::kSums && (kept == Kept::kSigned || kept == Kept::kPositive))
-            if (n % (2 * L) == 0) done = whole && plain ? store_pairs(t, limits, n) : 0;
+            if (n % (2 * L) == 0)
+                done = !whole  ? 0
+                       : t.add ? store_pairs<true>(t, limits, n)
+                               : store_pairs<false>(t, limits, n);
+        if constexpr (held == Held::kSums && kept == Kept::kFloats)
+            if (n % (2 * L) == 0)
+                done = !whole  ? 0
+                       : t.add ? store_float_pairs<true>(t, limits, n)
+                               : store_float_pairs<false>(t, limits, n);
 #endif
         int rows = t.rows;
         for (int m = done; m < t.rows; m += rows) {

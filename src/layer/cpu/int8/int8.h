@@ -40,6 +40,10 @@ struct Int8Tile {
     // apart: A(m, k) is a[m + blocks[b].a + k * a_pair]. Of kernels of pairs (Int8Kernels::pairs) a
     // row's pairs do: A(m, 2 i + j) is a[2 m + blocks[b].a + i * a_pair + j].
     ptrdiff_t a_pair;
+    // With a_pair: so many tiles more follow, whose A begins a_tile k-groups after that of the one
+    // before, and their sums behind its sums.
+    size_t more;
+    ptrdiff_t a_tile;
     GemmFetch fetch;
     const Int8TileBytes* bytes;  // instead of `sums`, where Int8Kernels::stores_bytes; or null
 };

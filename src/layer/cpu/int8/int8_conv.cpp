@@ -151,8 +151,9 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     if (units_ && kInt8Lists && block_ % 8 && !together) units_ = nullptr;
     const int row = run ? run : row_taps_ * channels_together();
     row_k_groups_ = (size_t)row / kernels_->k_group;
-    const std::vector<int> order = weight_order(in_channels_, channels_together(), taps, s.kernel_w,
-                                                row, together ? round_up(rows, together) : rows);
+    std::vector<int> order = weight_order(in_channels_, channels_together(), taps, s.kernel_w, row,
+                                          together ? round_up(rows, together) : rows);
+    join_rows(s, &order);
     const size_t ld = (size_t)in_channels_ * taps;
     std::vector<Int8Weights> weights(s.group);
     for (int g = 0; g < s.group; g++) {
@@ -177,9 +178,10 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     return kOk;
 }
 
-// Of row `row`, of all slices, of group `group` a phase: all its channel blocks.
-void Int8Conv::pack_row(const Mat& in, const ConvGeometry& g, const Axes& axes, int group, int row,
-                        int phase, char* to) const {
+// Of row `row`, of all slices, of group `group` a phase: all its channel blocks. Several rows where
+// positions are those of the input.
+void Int8Conv::pack_rows(const Mat& in, const ConvGeometry& g, const Axes& axes, int group, int row,
+                         int rows, int phase, char* to) const {
     const Axis &x = axes.x, &y = axes.y, &z = axes.z;
     const int bytes = element_bytes(*kernels_), pad = pad_value_ + kernels_->offset;
     const int64_t line = (int64_t)x.size * block_, sy = (int64_t)(row % y.size) * y.step - y.before;
@@ -209,7 +211,7 @@ void Int8Conv::pack_row(const Mat& in, const ConvGeometry& g, const Axes& axes, 
                                    (int64_t)scalar;
     input.src_pixel = (ptrdiff_t)between * in_pack_;
     input.channels = in_channels_;
-    input.pixels = (size_t)(last - first);
+    input.pixels = (size_t)(last - first) * rows;
     input.scale = input_scale_;
     input.dst = to + first * block_ * bytes;
     input.dst_pixel = block_;
@@ -225,10 +227,64 @@ void Int8Conv::pack_a(const Mat& in, const ConvGeometry& g, const Axes& axes, ch
     const int64_t rows = (int64_t)axes.y.size * axes.z.size;
     const size_t group_bytes =
         (size_t)axes.x.size * rows * block_ * blocks_ * element_bytes(*kernels_);
-    parallel_for(rows * g.group, threads, [&](int64_t i) {
+    const int64_t parts =
+        axes.are_inputs(g) ? std::min<int64_t>(rows, threads == 1 ? 1 : 4 * threads) : rows;
+    parallel_for(parts * g.group, threads, [&](int64_t i) {
+        const int64_t group = i / parts, row = partition_begin(rows, parts, i % parts);
         for (int phase = 0; phase < axes.x.phases; phase++)
-            pack_row(in, g, axes, (int)(i / rows), (int)(i % rows), phase,
-                     to + i / rows * group_bytes);
+            pack_rows(in, g, axes, (int)group, (int)row,
+                      (int)partition_length(rows, parts, i % parts), phase,
+                      to + group * group_bytes);
+    });
+}
+
+void Int8Conv::join_rows(const ConvolutionFields& s, std::vector<int>* order) {
+    joined_ = Int8JoinedRows();
+    if (units_ || s.axes != 2 || in_pack_ != 1 || s.dilation_w != 1 || kernels_->k_group != 4 ||
+        in_channels_ > 4 || kernels_->offset)
+        return;
+    const Int8JoinedRows joined(in_channels_, s.kernel_w, s.stride_w);
+    const int unit = kernels_->pairs ? 2 : 1, k_groups = round_up(joined.k_groups(), unit);
+    if ((size_t)k_groups >= row_k_groups_ * blocks_) return;
+    joined_ = joined;
+    neighbours_ = neighbours_fit(*kernels_, out_channels_), split_ = false;
+    block_ = 4 * (neighbours_ ? unit : k_groups);
+    blocks_ = 4 * k_groups / block_;
+    runs_ = blocks_ == 1, row_taps_ = 1, row_k_groups_ = (size_t)k_groups;
+    order->clear();
+    for (int y = 0; y < s.kernel_h; y++)
+        for (int i = 0; i < 4 * k_groups; i++) {
+            const int tap = joined.tap(i, s.maxk());
+            order->push_back(tap < 0 ? -1 : tap + y * s.kernel_w);
+        }
+}
+
+ConvGeometry Int8Conv::laid_out(const ConvGeometry& g) const {
+    ConvGeometry of = g;
+    if (joined_.k_groups() > 0) {
+        of.x = WindowAxis::none();
+        of.x.in = of.x.out = g.x.out;
+    }
+    return of;
+}
+
+void Int8Conv::pack_joined(const Mat& in, const ConvGeometry& g, const Axes& axes, char* to,
+                           int8_t* scratch, int threads) const {
+    const int64_t rows = axes.y.size, row = (int64_t)axes.x.size * block_, plane = row * rows;
+    const size_t size = dtype_size(in.dtype), room = joined_.scratch(g.x);
+    parallel_for(rows * g.group, threads, [&](int64_t i, int thread) {
+        char* const at = to + i / rows * blocks_ * plane + i % rows * row;
+        const int64_t y = i % rows * axes.y.step - axes.y.before;
+        if (!g.y.holds(y)) {
+            for (int b = 0; b < blocks_; b++) memset(at + b * plane, pad_value_, (size_t)row);
+            return;
+        }
+        const int64_t first = i / rows * in_channels_ * (int64_t)in.cstep + y * g.x.in;
+        const Int8JoinedRows::Row from = {(const char*)in.data + first * (int64_t)size,
+                                          (ptrdiff_t)in.cstep, in.dtype == DType::s8, input_scale_,
+                                          pad_value_};
+        joined_.pack(*kernels_, from, g.x, {at, block_, (ptrdiff_t)plane, block_ / 4},
+                     scratch + thread * room);
     });
 }
 
@@ -263,6 +319,7 @@ std::vector<GemmRows> Int8Conv::lines(const ConvGeometry& g, const Axes& axes) c
             rows.push_back(r);
         }
     }
+    gemm_find_alike(rows.data(), rows.size());
     return rows;
 }
 
@@ -380,20 +437,27 @@ bool Int8Conv::reads_in_place(const ConvGeometry& g, const Axes& axes, const Mat
            in.dims > 1 && axes.are_inputs(g);
 }
 
-int Int8Conv::run_vectors(const ConvGeometry& g, const Blobs& b, int threads,
+int Int8Conv::run_vectors(const ConvGeometry& windows, const Blobs& b, int threads,
                           const Option& opt) const {
+    const ConvGeometry g = laid_out(windows);
+    const bool joined = joined_.k_groups() > 0;
     const Axes axes(g, split_);
     const double most = 16. * ((double)g.x.in + g.x.out + 256) * ((double)g.y.in + g.y.out + 256) *
                         ((double)g.z.in + g.z.out + 256) / 256;
     const double bytes = axes.positions() * block_ * blocks_ * g.group * element_bytes(*kernels_);
-    if (axes.positions() > most || bytes > INT_MAX - 4) return kUnsuitable;
+    const double scratch = joined ? (double)threads * joined_.scratch(windows.x) : 0.;
+    if (axes.positions() > most || bytes + scratch > INT_MAX - 4) return kUnsuitable;
     // Completed kernel rows read a pixel beyond the last one.
     Mat k_groups = b.in;
     const bool in_place = reads_in_place(g, axes, b.in);
     if (!in_place) {
-        k_groups = Mat((int)bytes + 4, (size_t)1u, opt.workspace_allocator);
+        k_groups = Mat((int)(bytes + scratch) + 4, (size_t)1u, opt.workspace_allocator);
         if (k_groups.empty()) return kOutOfMemory;
-        pack_a(b.in, g, axes, (char*)k_groups.data, threads);
+        char* const to = (char*)k_groups.data;
+        if (joined)
+            pack_joined(b.in, windows, axes, to, (int8_t*)to + (size_t)bytes + 4, threads);
+        else
+            pack_a(b.in, g, axes, to, threads);
     }
     const ptrdiff_t plane = in_place ? (ptrdiff_t)b.in.cstep : (ptrdiff_t)axes.positions();
 

@@ -9,6 +9,7 @@
 
 #include <memory>
 
+#include "layer/cpu/int8/int8_joined_rows.h"
 #include "layer/cpu/int8/int8_tiles.h"
 #include "layer/cpu/int8/int8_winograd.h"
 #include "layer/nn/convolution.h"
@@ -99,13 +100,21 @@ private:
     int run_winograd(const ConvGeometry& g, const Blobs& b, int threads, const Option& opt) const;
     void pack_a(const Mat& in, const ConvGeometry& g, const Axes& axes, char* to,
                 int threads) const;
-    void pack_row(const Mat& in, const ConvGeometry& g, const Axes& axes, int group, int row,
-                  int phase, char* to) const;
+    void pack_rows(const Mat& in, const ConvGeometry& g, const Axes& axes, int group, int row,
+                   int rows, int phase, char* to) const;
+    // Joins the taps of kernel rows where that takes fewer k-groups than pixels do, in whose order
+    // of the weights `order` is.
+    void join_rows(const ConvolutionFields& s, std::vector<int>* order);
+    // The windows on the laid out input: joined rows have the outputs' columns.
+    ConvGeometry laid_out(const ConvGeometry& g) const;
+    void pack_joined(const Mat& in, const ConvGeometry& g, const Axes& axes, char* to,
+                     int8_t* scratch, int threads) const;
     std::vector<GemmRows> lines(const ConvGeometry& g, const Axes& axes) const;
     std::vector<GemmBlock> taps(const ConvGeometry& g, const Axes& axes, size_t* block_k) const;
 
     std::vector<Int8Weights> weights_;  // of each group
     Int8Winograd winograd_;             // if created, weights_ are not packed
+    Int8JoinedRows joined_;             // none, or instead of pixels
     const Int8Kernels* kernels_ = nullptr;
     int in_channels_ = 0, out_channels_ = 0;  // of a group
     int in_pack_ = 1, out_pack_ = 1;

@@ -225,7 +225,9 @@ void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
     const size_t width = panel.width();
     const int most = std::max(kRowsTogether, kSumsTogether / (int)width);
     const GemmRows* const end = g.rows + last;
-    const auto multiply = [&](const GemmRows* rows) {
+    const auto multiply = [&](const GemmRows* rows, int tiles) {
+        tile.more = (size_t)tiles - 1;
+        tile.a_tile = tiles > 1 ? rows[1].a - rows->a : 0;
         tile.a = g.a + rows->a;
         tile.a_row = rows->a_row;
         if (fetches)
@@ -236,7 +238,7 @@ void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
     for (const GemmRows* rows = g.rows + first; rows < end;) {
         tile.bytes = panel.bytes(*rows);
         if (tile.bytes) {
-            multiply(rows++);
+            multiply(rows++, 1);
             continue;
         }
         GemmRows together = *rows;
@@ -244,12 +246,17 @@ void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
         tile.sums = sums;
         ptrdiff_t next = together.c;
         do {
-            multiply(rows);
-            const int count = rows->rows;
+            // Tiles that lie one behind the other in C, too, are one call.
+            int tiles = 1;
+            if (g.a_pair && rows->alike > 1 && rows[1].c - rows->c == rows->rows * together.c_row)
+                tiles =
+                    std::min({rows->alike, (int)(end - rows), (most - together.rows) / rows->rows});
+            multiply(rows, tiles);
+            const int count = tiles * rows->rows;
             tile.sums += count * width;
             together.rows += count;
             next += count * together.c_row;
-            rows++;
+            rows += tiles;
         } while (rows < end && together.rows + rows->rows <= most && rows->c == next &&
                  rows->c_row == together.c_row);
         panel.finish(together, sums);
