@@ -69,6 +69,8 @@ public:
     int pixels_of(int step) const { return roles_[step] == StepFusion::kRows ? blocks_[step] : -1; }
 
 private:
+    // Whether the device has groups of the size that excite.comp needs.
+    static bool can_excite(const GpuDevice& device);
     bool find(int pool, SqueezeExcite* block, std::vector<int>* views) const;
     bool find_dense(int step, int items, Dense* dense) const;
     int source(int value) const;
