@@ -184,8 +184,8 @@ int OnnxRecurrent::multiply(const Weights& w, Product which, int, const float* x
 
 namespace {
 
-// The values as 8 bits hold them that are made by DynamicQuantizeLinear, so that sums are those of
-// models with int8 weights whose activations are quantised as they come.
+// Rounds values to the 8-bit values of DynamicQuantizeLinear, so that sums are those of models with
+// int8 weights and dynamically quantised activations.
 class ByteRounding {
 public:
     void add(const float* x, size_t count) {
@@ -207,7 +207,7 @@ private:
 
 }  // namespace
 
-// Makes *x its rows, one behind the other, rounded unless multiply() does that.
+// Replaces *x by its rows without gaps, rounded unless multiply() does that.
 int OnnxRecurrent::round_input(const Layer& layer, const Option& opt, Mat* x) const {
     const size_t plane = (size_t)x->w * x->h;
     if (rounds_rows() && x->c == 1) {

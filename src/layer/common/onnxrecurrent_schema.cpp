@@ -37,7 +37,7 @@ double OnnxRecurrent::Function::operator()(double x, float clip) const {
     }
 }
 
-// Which activations have an alpha or a beta, and what it is when none is given.
+// Which activations have an alpha or a beta, and their defaults.
 struct FunctionWords {
     bool has_alpha, has_beta;
     float alpha, beta;
@@ -91,7 +91,7 @@ bool OnnxRecurrent::is_plain() const {
 void OnnxRecurrent::onnx_params(ParamVisitor& v, const char* variant_name,
                                 const char* variant_doc) {
     const Range flag = between(0, 1);
-    // More is a typing error; the bound keeps the products of sizes in 64 bits.
+    // Larger sizes can only be mistakes; the bound keeps products within 64 bits.
     v(0, "hidden_size", hidden_size, 0, "values of a state", between(1, 1 << 20));
     v(1, "weight_data_size", weight_data_size, 0, "scalars of W; not with dynamic_weight",
       at_least(0));
