@@ -103,7 +103,8 @@ private:
                 copy_rows(r, in[1 + i], out[1 + i], first);
         }
     }
-    // Whether attention_step.comp turns the only query and its key, and appends to the caches, too.
+    // Whether attention_step.comp also rotates the only query and its key, and appends to the
+    // caches.
     bool fits_step(const Recorder& r, const Values& in, const Values& out,
                    const Fused& fused) const {
         const Fused::Rotary &q = fused.rotaries[0], &k = fused.rotaries[1];
@@ -123,7 +124,7 @@ private:
         }
         return true;
     }
-    // Of attention_step.comp; 0: the device does not run it.
+    // The number of groups of attention_step.comp; 0: the device cannot run it.
     static uint32_t step_threads(const Recorder& r, int size, int out_size) {
         const VkPhysicalDeviceLimits& limits = r.device().limits();
         const uint32_t subgroup = r.device().info().min_subgroup_size();
@@ -268,7 +269,7 @@ private:
         return context.weights.add(biases, Storage::f32, &biases_[kJoined]);
     }
 
-    // Not rows of which a view has the first ones.
+    // A view that has the first values of each row does not count.
     static bool same(const Value& a, const Value& b) {
         return a.block == b.block && a.constant == b.constant && a.first == b.first &&
                a.shape == b.shape;
@@ -279,7 +280,7 @@ private:
         return r.make(shape, Layout::kPlanar);
     }
 
-    // Self-attention: a row has its query, its key and its value side by side.
+    // In self-attention a row has its query, key and value side by side.
     void attend_joined(Recorder& r, const MultiHeadAttention::Sizes& s, const Value& x,
                        const Value* mask, const Value& joined) const {
         const uint32_t embed = (uint32_t)layer_.embed_dim, row = 3 * embed;
@@ -298,7 +299,7 @@ private:
         const uint32_t each = embed / layer_.num_heads;
         const Value queries = make_rows(r, width, s.src, items);
         project(r, kQ, in[s.at.q], queries, 0, {0, embed, 1, 0, 0}, Fused());
-        // Rows, where no cache keeps them: that is [embed_dim][keys].
+        // Rows, if there is no cache, which is [embed_dim][keys].
         const bool cache = layer_.kv_cache;
         const Value keys = cache ? out[1] : make_rows(r, width, s.dst, items);
         const Value values = cache ? out[2] : make_rows(r, width, s.dst, items);

@@ -174,7 +174,7 @@ public:
     bool dense(Dense* dense) const override {
         if (form_ != Form::kTiled && form_ != Form::kMatrix) return false;
         if (layer_.group != 1 || layer_.add_input || layer_.maxk() != 1 || int8_) return false;
-        // With a stride the only pixel may be one of the padding.
+        // With a stride the only pixel may belong to the padding.
         if (layer_.pad_left > 0 || layer_.pad_top > 0) return false;
         dense->weight = weight_, dense->bias = bias_, dense->has_bias = layer_.bias_term;
         dense->inputs = (uint32_t)num_input_, dense->outputs = (uint32_t)layer_.num_output;
@@ -205,7 +205,7 @@ private:
         const int bits = int8_ ? int8_bits(is_integer(in[0].shape.dtype)) : 0;
         push.pad_value = int8_ ? (float)layer_.int8_padding() : layer_.pad_value;
         if (form_ == Form::kDirect) return record_direct(r, push.g, in, out, push.pad_value, bits);
-        // It is rounded with the inputs there.
+        // There it is rounded with the inputs.
         if (form_ == Form::kMatrix && (bits & kRoundsInput)) push.pad_value /= input_scale_;
         push.in = in[0], push.out = out, push.residual = in.back();
         push.channels = form_ == Form::kDepthwise ? layer_.num_output : outputs();
@@ -403,7 +403,7 @@ private:
         const Shader shader = as_bytes_ ? Shader::conv_matrix_int8
                               : matrix  ? Shader::conv_matrix
                                         : Shader::conv_tiled;
-        // Two bytes take the room of a half.
+        // Two bytes take the place of an f16 value.
         const int depth = as_bytes_ ? steps * 2 : steps * 4;
         const ConvTiling tiling =
             choose_tiling(r, shader, matrix, {pixels, outputs(), depth, layer_.group});

@@ -20,7 +20,7 @@ namespace quoll {
 
 namespace {
 
-// Of two blobs.
+// A sum of two blobs.
 bool is_sum(const Layer* layer) {
     if (const BinaryOp* s = as<BinaryOp>(layer)) return s->op_type == BinaryOp::ADD;
     if (const TensorBinary* s = as<TensorBinary>(layer)) return s->op_type == TensorBinary::ADD;
@@ -104,8 +104,8 @@ Shapes Fusions::shapes(const std::vector<int>& values) const {
     return shapes;
 }
 
-// Everything that is read and made must be channels-last and of as many items, and nothing else may
-// read what is in between.
+// All inputs and outputs must be channels-last and have the same number of items, and nothing else
+// may read the values in between.
 void Fusions::add_shuffle(int step) {
     const auto only = [&](int value) {
         return !region_.values[value].is_downloaded && readers_[value].size() == 1;
@@ -135,8 +135,8 @@ void Fusions::add_shuffle(int step) {
     shuffled_.push_back(found);
 }
 
-// Takes a sum first, then an activation, then a multiplication. The product runs before the step
-// behind it, so what it is to add must exist by then.
+// Takes a sum first, then an activation, then a multiplication. The product runs before the
+// following step, so that what it is to add must exist by then.
 bool Fusions::extend(int step, int behind, Epilogue* epilogue) const {
     const RegionStep& next = region_.steps[behind];
     const int made = next.outputs[0];
@@ -159,7 +159,7 @@ bool Fusions::extend(int step, int behind, Epilogue* epilogue) const {
         if (next.inputs.size() != 1 || activated) return false;
         epilogue->f = next.layer->as_activation();
         if (epilogue->f.type == kActivationNone) return false;
-        // gemm_blocks.comp has no other activation: each one is code in the library.
+        // gemm_blocks.comp has no other activation, since each one makes the library larger.
         if (gates && epilogue->f.type != kActivationSwish) return false;
     }
     epilogue->made = made;
@@ -216,8 +216,8 @@ void Fusions::add_norm(int step) {
     norms_.push_back(found);
 }
 
-// Back through views to a Tile of channels, each of which is repeated before the next one comes, as
-// heads that share their keys and values are.
+// Goes back through views to a Tile that repeats each channel before the next one, as for heads
+// that share their keys and values.
 void Fusions::add_repeated(int step, size_t input) {
     const std::vector<int>& inputs = region_.steps[step].inputs;
     if (inputs.size() <= input || !fits(step, StepFusion::kRepeated)) return;
@@ -253,7 +253,7 @@ bool Fusions::is_for_one(int value) const {
            layouts_[value] == Layout::kPlanar;
 }
 
-// Back through views to a RotaryEmbed.
+// Goes back through views to a RotaryEmbed.
 void Fusions::add_rotary(int step, int input) {
     if (region_.steps[step].inputs.size() < 2 || !fits(step, StepFusion::kRotated)) return;
     std::vector<int> skipped;
@@ -269,7 +269,7 @@ void Fusions::add_rotary(int step, int input) {
                 if (layouts_[from] != Layout::kPlanar) return;
             const RegionStep& s = region_.steps[step];
             const Shape& all = region_.values[input ? s.outputs[1] : s.inputs[0]].shape;
-            // Views between may have made heads of rows.
+            // Views in between may have turned rows into heads.
             const int rows = region_.values[s.inputs[input]].shape.h;
             if (x.dims != 3 || x.w != all.w || x.h != rows || all.c % x.c) return;
             for (int behind : skipped) set_role(behind, StepFusion::kSkipped, 0);
@@ -300,7 +300,7 @@ void Fusions::add_rows(int step) {
     const bool flat = x.dims >= 3 && m.dims == 2 && m.h == x.c && x.n == m.n &&
                       (uint32_t)m.w == plane(x) && rows.w == m.h && rows.h == m.w;
     const bool last = layouts_[pixels] == Layout::kChannelsLast && !is_integer(x.dtype);
-    // A view may be part of wider pixels; so may what has other readers.
+    // A view may be part of wider pixels, and so may a value with other readers.
     const bool own = maker >= 0 && roles_[maker] == StepFusion::kNone &&
                      !forms_[maker]->gives_views() && readers_[pixels].size() == 1 &&
                      !region_.values[pixels].is_downloaded;
@@ -358,8 +358,8 @@ int Fusions::source(int value) const {
     return value;
 }
 
-// The step that is all that a value is for, views of it included, which are added to `views`;
-// *value is then what that step reads. -1: there is no such step.
+// The only step that reads a value or views of it, which are added to `views`; *value is then what
+// that step reads. -1: there is no such step.
 int Fusions::only_reader(int* value, std::vector<int>* views) const {
     while (!region_.values[*value].is_downloaded && readers_[*value].size() == 1) {
         const int step = readers_[*value][0];

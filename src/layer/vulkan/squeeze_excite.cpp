@@ -30,7 +30,7 @@ bool Fusions::find_dense(int step, int items, Dense* dense) const {
     return out.total() == (size_t)dense->outputs * items;  // one pixel, also if there is padding
 }
 
-// Forwards from the pooling, as each value has one reader only.
+// Goes forwards from the pooling, since each value has only one reader.
 bool Fusions::find(int pool, SqueezeExcite* block, std::vector<int>* views) const {
     const Pooling* pooling = as<Pooling>(region_.steps[pool].layer);
     if (!pooling || pooling->is_max() ||
@@ -63,7 +63,7 @@ bool Fusions::find(int pool, SqueezeExcite* block, std::vector<int>* views) cons
     if (!product || product->op_type != BinaryOp::MUL || product->with_scalar) return false;
     const RegionStep& step = region_.steps[next];
     if (step.inputs.size() != 2 || region_.values[step.outputs[0]].shape != x) return false;
-    // Else a view of the factors stands on another axis.
+    // Otherwise a view of the factors is on another axis.
     if (region_.values[value].shape.size(0) != x.c) return false;
     const int other = step.inputs[step.inputs[0] == value ? 1 : 0];
     block->multiply = next;
