@@ -48,10 +48,10 @@ struct PackedA {
     size_t row_k_groups = 0;
     int offset = 0;  // a + offset is what the k-groups hold
     Mat own;
-    Mat sums;  // s32, one a row; empty if not asked for
+    Mat sums;  // s32, one per row; empty if not asked for
 };
 
-// That are multiplied at once, on vectors or units.
+// The most rows that are multiplied at once, on vectors or units.
 constexpr size_t kMostRows = std::max<size_t>(kGemmMaxRows, kUnitTiles* kUnitRows);
 
 class MatMulIntegerCpu : public MatMulInteger {
@@ -61,7 +61,7 @@ public:
                 const Option& opt) const override;
 
 private:
-    // What one run multiplies.
+    // The operands of one run.
     struct Product {
         Operands mats;
         Operand a, b, a_zero, b_zero;
@@ -91,7 +91,7 @@ private:
             return (o.size[0] == 1 ? 0 : i) * o.size[1] + (o.size[1] == 1 ? 0 : j);
         }
     };
-    // What all rows of an item meet of a panel of B.
+    // The part of a panel of B that all rows of an item are multiplied by.
     struct PanelRun {
         const PackedIntegers& right;
         const Int8UnitKernels* units;  // null: `tiles`

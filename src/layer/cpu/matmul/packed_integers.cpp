@@ -30,7 +30,7 @@ void PackedIntegers::pack_panel(int32_t* to, size_t p, const unsigned char* rows
                                 int k) const {
     const size_t first = p * full(), count = std::min(n - first, width(p));
     signed char changed[2][kGemmMaxRows * 4];
-    // To k-groups of four the kernel adds the offset of activations.
+    // The kernel adds the offset of activations to k-groups of four.
     const bool wide = kernels->k_group == 2,
                flips = !wide && (kernels->offset != 0) != (offset != 0);
     for (size_t w = 0; w < k_groups; w++, to += width(p)) {
