@@ -1,11 +1,11 @@
-// bench_conv: the candidates of a convolution beside each other, and what the library expects of
-// them.
+// bench_conv: times the candidates of a convolution, and compares them with what the library
+// expects.
 //
 //   bench_conv [--fit] [threads] [w,h,in,out,kernel,stride | MODEL.param ...]
 //
-// Without shapes: those of well-known networks; of a model those of its convolutions without
-// groups. What the lines say: conv_candidates.h. --fit ends with the constants of cost_table.inc
-// that these times ask for, to be written into a column for this machine's core.
+// Without shapes it takes those of well-known networks, and with a model those of its convolutions
+// without groups. conv_candidates.h describes the output. --fit ends with the constants of
+// cost_table.inc that these times ask for, to be written into a column for this machine's core.
 #include <stdio.h>
 
 #include <algorithm>

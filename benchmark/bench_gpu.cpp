@@ -163,7 +163,7 @@ int time_resident(const std::string& path, const Arguments& a, const Mat& input,
     return kOk;
 }
 
-// NaN where all that was wanted is one value, as of a softmax along an axis of 1: any answer would
+// NaN if all expected values are equal, as for a softmax along an axis of 1, where any answer would
 // look right.
 double difference(const std::vector<Mat>& got, const std::vector<Mat>& want) {
     double range = 0, most = 0;

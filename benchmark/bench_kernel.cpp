@@ -6,7 +6,7 @@
 // column peak% is their share of what bench_peak's loop of the same instruction reaches on this
 // core. gemm_driver/...: whole products, B packed beforehand; gemm_packing_driver/...: B packed
 // each time. op/...: a layer in a Net of its own on one thread, named TYPE_inputs_parameters;
-// GMACPS is 1e9 multiply-accumulates a second, Input the input bytes a second.
+// GMACPS is 1e9 multiply-accumulates a second, Input the input bytes per second.
 #include <benchmark/benchmark.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ const char* unit_of(Isa isa) {
     return lanes == 16 ? "vfmadd231ps zmm" : lanes == 8 ? "vfmadd231ps ymm" : "";
 }
 
-// Gop/s and the share of the peak, for so many operations an iteration.
+// Gop/s and the share of the peak, for so many operations per iteration.
 void count_operations(State& state, double operations, const std::string& unit) {
     const double peak = peak_of(unit);
     state.counters["Gop/s"] = Counter(operations * 1e-9, Counter::kIsIterationInvariantRate);
@@ -137,7 +137,7 @@ struct UnitOperands {
         const size_t size = (kRows + kUnitColumns) * row;
         memory.reset(new char[size + 64]);
         char* a = memory.get() + (64 - (uintptr_t)memory.get() % 64) % 64;
-        // As bf16 values from .25 on.
+        // As bf16 values that begin with 0.25.
         for (size_t i = 0; i < size; i++) a[i] = (char)(i % 2 ? 0x3e : i * 97 % 251);
         for (size_t i = 0; i < kSteps; i++)
             places.push_back((ptrdiff_t)(i * kRows * terms * kUnitRowBytes));
@@ -354,7 +354,7 @@ void add_int8_tiles(const Int8Kernels& kernels) {
             int8_tile, kernels, (size_t)rows);
 }
 
-// Of kernel_rows.inc: those that this machine runs.
+// The rows of kernel_rows.inc that this machine runs.
 void add_row(const KernelRow& row) {
     const auto add = [&](const char* family, auto run) {
         benchmark::RegisterBenchmark((family + ("/" + std::string(row.name))).c_str(),
@@ -367,7 +367,7 @@ void add_row(const KernelRow& row) {
         case KernelSlot::split6:
         case KernelSlot::split3:
         case KernelSlot::split1:
-            // Those of lists have no tiles by themselves, and no machine here that times them.
+            // Kernels that take lists have no tiles to be timed, and no machine here runs them.
             if (static_cast<const SplitGemmKernels*>(row.kernels)->list) return;
             return add("split", [&row](State& state) {
                 split_tile(state, *static_cast<const SplitGemmKernels*>(row.kernels));

@@ -1,16 +1,15 @@
-// bench_llm: tokens a second of a language model whose graph keeps its keys and values outside.
+// bench_llm: tokens per second of a language model whose graph keeps its keys and values outside.
 //
 //   bench_llm [--prompt N] [--tokens N] [run options] DECODER.param [DECODER.bin] [--head
 //   HEAD.param [HEAD.bin]]
 //
-// The graphs are as pnnx writes them for ncnn: in0 rows of embeddings (tokens, hidden), in1 the
+// The graphs are those that pnnx writes for ncnn: in0 rows of embeddings (tokens, hidden), in1 the
 // mask (tokens, tokens so far), in2 and in3 cosines and sines of the positions (tokens, rotated /
 // 2), cache_k0, cache_v0, ... and out_cache_k0, ... what SDPA keeps. The head makes scores of all
 // words from the last row of out0. Without a .bin weights are random; enginequantize --kind
-// block4x32
-// --rounding nearest makes weights of four bits of those that --save-weights wrote.
-// Per round: one run over the prompt, then one for each token, and tokens a second of both, the
-// head included; with --cpu-time by the processor time of all threads.
+// block4x32 --rounding nearest makes weights of four bits of those that --save-weights wrote. Per
+// round: one run over the prompt, then one for each token, and tokens per second of both, the head
+// included; with --cpu-time by the processor time of all threads.
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
@@ -169,7 +168,7 @@ private:
         past_ += tokens;
         return kOk;
     }
-    // The step behind a single token is recorded while that one runs.
+    // The step after a single token is recorded while that token runs.
     int run_on_device(int tokens, Mat* last) {
         if (!next_) QUOLL_RETURN_IF_ERROR(record(tokens));
         const std::unique_ptr<Recorded> step = std::move(next_);

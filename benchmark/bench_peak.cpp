@@ -3,9 +3,9 @@
 //   bench_peak [threads] [units]
 //
 // units: a regular expression on their names. For each unit that the processor has: nanoseconds an
-// instruction, and operations a second of all threads together. The line `tdpbf16ps` tells the
+// instruction, and operations per second of all threads together. The line `tdpbf16ps` tells the
 // state of the tile units: 16 cycles, 6.5 to 7.3 ns at 2.2 to 2.5 GHz, when they run at full speed;
-// beyond 8 ns something holds them back, and figures measured meanwhile stand for nothing.
+// beyond 8 ns they are throttled, and figures measured meanwhile mean nothing.
 #include <stdio.h>
 #include <stdlib.h>
 

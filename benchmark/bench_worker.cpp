@@ -1,5 +1,5 @@
-// bench_worker: one network, kept loaded, timed when it is told to. compare.py drives it beside
-// workers of other engines (peer_worker.py), which speak the same language.
+// bench_worker: keeps one network loaded and times it on request. compare.py drives it together
+// with workers of other engines (peer_worker.py), which have the same protocol.
 //
 //   bench_worker PARAM BIN INPUT [run options]
 //   bench_worker MODEL.onnx --input NAME=FILE.npy ... [run options]
@@ -123,7 +123,8 @@ int Worker::read_inputs(const Source& source, std::string* why) {
     return 0;
 }
 
-// What the model declares as outputs, without blobs that nobody reads; of a plain net the first.
+// What the model declares as outputs, without blobs that nobody reads; for a plain net the first
+// output.
 std::vector<int> Worker::answers() const {
     std::vector<int> declared;
     for (int blob : net_.output_indexes())

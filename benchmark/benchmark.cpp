@@ -228,7 +228,7 @@ bool keep_matching(const std::string& filter, std::vector<Task>* tasks, std::str
     return !tasks->empty();
 }
 
-// The graph with the weights that were made for it, when its own are others.
+// The graph with weights made for it, if its own do not fit.
 int save_param(const Task& task, const std::string& bin, const std::string& target,
                OutputFiles* files) {
     Model model;

@@ -46,7 +46,7 @@ double median(std::vector<double> times) {
     return times[times.size() / 2];
 }
 
-// Those of a row, the slowest first; *total: the time of all layers.
+// The cliffs of a row, slowest first; *total: the time of all layers.
 std::vector<Cliff> cliffs_of(const json& row, double* total) {
     std::vector<Cliff> found;
     *total = 0;

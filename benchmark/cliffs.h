@@ -27,7 +27,7 @@ private:
     std::map<int, Layout> layouts_;
 };
 
-// Of a row of the report with "profile": the share (0 to 1) of the layers' time that cliffs take,
+// For a row of the report with "profile": the share (0 to 1) of the layers' time that cliffs take,
 // and a table of them.
 double cliff_share(const nlohmann::json& row);
 std::string cliff_table(const nlohmann::json& row);

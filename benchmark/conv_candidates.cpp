@@ -22,7 +22,7 @@ Mat zeros(size_t floats) {
     return m;
 }
 
-// One thread's time counts only while it runs, whatever else the machine does.
+// Processor time of one thread, which does not depend on what else the machine does.
 double now_us(int threads) {
     if (threads == 1) return (double)clock() * 1e6 / CLOCKS_PER_SEC;
     const auto time = std::chrono::steady_clock::now().time_since_epoch();

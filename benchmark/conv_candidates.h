@@ -1,4 +1,4 @@
-// The candidates of a convolution beside each other, and what the library expects of them.
+// Times of the candidates of a convolution, and what the library expects of them.
 #ifndef QUOLL_BENCHMARK_CONV_CANDIDATES_H
 #define QUOLL_BENCHMARK_CONV_CANDIDATES_H
 

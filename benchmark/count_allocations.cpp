@@ -16,7 +16,7 @@ size_t small_allocations() { return small.load(); }
 
 }  // namespace quoll
 
-// The program's own definitions come before those of the C and C++ libraries.
+// The program's own definitions have precedence over those of the C and C++ libraries.
 extern "C" int posix_memalign(void** ptr, size_t alignment, size_t size) noexcept {
     blocks++;
     if (size > SIZE_MAX - alignment) return ENOMEM;

@@ -6,8 +6,8 @@
 
 namespace quoll {
 
-// Calls so far, in all threads: of posix_memalign, which fast_malloc and so every Mat stands on;
-// and of operator new, for the lists of a few words that layers make on their way.
+// Calls so far, in all threads: of posix_memalign, which fast_malloc and so every Mat uses; and of
+// operator new, for short lists that layers make while they run.
 size_t block_allocations();
 size_t small_allocations();
 

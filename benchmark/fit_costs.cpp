@@ -11,7 +11,8 @@ namespace quoll {
 
 namespace {
 
-// A constant that bench_conv's candidates can tell. Margins say what is taken, not what it costs.
+// A constant that can be found from bench_conv's candidates. Margins are not among them: they
+// affect the choice, not the cost.
 struct Constant {
     const char* name;
     double CostTable::*value;

@@ -1,4 +1,5 @@
-// A back end that gives everything on to a Vulkan device's: to look at what a plan asks of it.
+// A back end that passes everything on to a Vulkan device's, so that one can see what a plan asks
+// of it.
 #ifndef QUOLL_BENCHMARK_FORWARDING_BACKEND_H
 #define QUOLL_BENCHMARK_FORWARDING_BACKEND_H
 

@@ -177,7 +177,7 @@ class Graph:
         return self._add("Interp", "upsample", [x], shape, params)
 
     def rows_per_anchor(self, x, anchors):
-        """A detector head (anchors * n, h, w) to a row of n values a box, (anchors * h * w, n)."""
+        """A detector head (anchors * n, h, w) to a row of n values per box, (anchors * h * w, n)."""
         channels, height, width = x.shape
         values, cells = channels // anchors, height * width
         by_channel = {0: -1, 1: values, 2: anchors}

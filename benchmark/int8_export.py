@@ -29,7 +29,7 @@ def write_ncnn(graph, weights, blobs, path):
     with open(f'{path}.bin', 'wb') as file:
         for layer in quantized:
             weight, bias = next(pairs)
-            # Depthwise weights have one scale a group, which is one output channel in these graphs or holds some.
+            # Depthwise weights have one scale per group, which is one output channel in these graphs or holds some.
             rows = weight.reshape(layer.params.get(7, layer.params[0]), -1)
             scales = scale_of(np.abs(rows).max(axis=1))
             values = np.clip(np.rint(rows * scales[:, None]), -127, 127).astype(np.int8)

@@ -3,7 +3,7 @@
 
     layer_sweep.py [--filter REGEX] [--bin build/bin/benchmark] [--before OLD_BENCHMARK] [--loops 10] [--threads 1]
 
-A line a layer: ms (the least of all loops), and GFLOP/s (two operations a multiply-add, taps in the padding counted) of what multiplies,
+A line per layer: ms (the least of all loops), and GFLOP/s (two operations per multiply-add, taps in the padding counted) of what multiplies,
 else GB/s of the input. --before times another build's `benchmark` in turn. Needs NumPy.
 """
 import argparse

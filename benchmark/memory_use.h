@@ -1,4 +1,4 @@
-// The memory of this process, as Linux tells.
+// The memory of this process, as Linux reports it.
 #ifndef QUOLL_BENCHMARK_MEMORY_USE_H
 #define QUOLL_BENCHMARK_MEMORY_USE_H
 
@@ -8,7 +8,7 @@ namespace quoll {
 // /proc/self/status does not say.
 double resident_memory();
 double peak_memory();
-// The peak becomes what is resident now. Where the system cannot do that (before Linux 4.0), the
+// Sets the peak to what is resident now. Where the system cannot do that (before Linux 4.0), the
 // peak stays that of the whole process.
 void reset_peak_memory();
 

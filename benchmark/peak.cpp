@@ -36,8 +36,8 @@ struct alignas(64) TileConfig {
     uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
     uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
-// Operands of a tile: no zeros, with which units may run at a clock that they do not hold
-// otherwise.
+// Operands of a tile, without zeros, with which units may run at a higher clock than with real
+// data.
 struct alignas(64) TileValues {
     uint16_t values[512];
     TileValues() {

@@ -12,7 +12,8 @@
 
 namespace quoll {
 
-// Collects what Extractors of one Net do, one run after another on one thread.
+// Collects the times of the layers that Extractors of one Net run, one run after another on one
+// thread.
 class LayerProfile : public LayerObserver {
 public:
     explicit LayerProfile(const Net& net);

@@ -7,8 +7,8 @@
 
 namespace quoll {
 
-// A page without outside parts, of the rows of benchmark's report that have a "profile": the median
-// run of each model layer after layer, times by type and by run, and a table that can be sorted.
+// A self-contained page of the rows of benchmark's report that have a "profile": the median run of
+// each model layer after layer, times by type and by run, and a table that can be sorted.
 std::string profile_page(const nlohmann::json& rows);
 
 }  // namespace quoll

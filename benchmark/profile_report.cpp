@@ -144,7 +144,7 @@ std::string macs_table(const json& layers, const std::vector<double>& runs) {
                    number(s.mean), number(s.deviation)}});
 }
 
-// The layers' times of each run added up: a run without what lies between layers.
+// The sum of the layers' times of each run, that is, the run without the time between layers.
 std::vector<double> sums_of_runs(const json& layers, size_t runs) {
     std::vector<double> sums(runs);
     for (const json& layer : layers)

@@ -10,7 +10,8 @@ namespace quoll {
 // row: a row of benchmark's report with "profile" in it. All times in milliseconds, speeds in 1e9
 // multiply-accumulates a second (GMACPS), shares in percent.
 std::string profile_report(const nlohmann::json& row);
-// The same runs for chrome://tracing and the like: one process a model, one event a layer and run.
+// The same runs for chrome://tracing and similar tools: one process per model, one event per layer
+// and run.
 std::string chrome_trace(const nlohmann::json& rows);
 
 }  // namespace quoll

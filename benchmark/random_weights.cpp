@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    // Of weights in blocks of few bits.
+    // For weights in blocks of few bits.
     float largest_digit() const {
         const int bits = BlockQuant(params_of(*layer_).get(18, 0)).bits;
         return (float)((1 << std::max(bits - 1, 1)) - 1);

@@ -1,4 +1,4 @@
-// Classifies a picture, or every cell of a sheet of pictures, and draws the labels on it.
+// Classifies a picture, or each cell of a sheet of pictures, and draws the labels on it.
 #include <algorithm>
 #include <fstream>
 #include <string>

@@ -1,4 +1,5 @@
-// A handwritten digit that the examples carry with them, and what the digits model thinks of it.
+// A handwritten digit that is compiled into the examples, and printing what the digits model makes
+// of it.
 #ifndef QUOLL_EXAMPLES_DIGIT_PICTURE_H
 #define QUOLL_EXAMPLES_DIGIT_PICTURE_H
 

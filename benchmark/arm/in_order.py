@@ -6,7 +6,7 @@
 
 No measurement, and no more than these rules, which are those of ncnn's page "arm a53 a55 dual issue" (https://github.com/Tencent/ncnn/wiki/arm-a53-a55-dual-issue).
 Latencies are assumed, and the same for both cores:
-- in order, two instructions a cycle, of which one multiplies vectors, one loads, one inserts, and at most one branches;
+- in order, two instructions per cycle, of which one multiplies vectors, one loads, one inserts, and at most one branches;
 - a load of 128 bits takes two cycles, and nothing issues beside it; LD1 and LDP of several registers as many loads;
 - A55: loads of 64 bits, inserts and scalar instructions issue beside a multiply-add;
 - A53: scalar instructions and loads of general registers do; a load into a vector register and an insert do not, but these two go together; and

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Encrypts and decrypts, which is the same. It hides what the bytes say, but does not show whether
-// somebody changed them; a product would add a signature.
+// Encrypts and decrypts, which is the same. It keeps the content secret, but does not detect
+// changes; a product would add a signature.
 class ChaCha20 {
 public:
     enum { kKeySize = 32, kNonceSize = 12, kBlockSize = 64 };

@@ -3,7 +3,7 @@
     pip download --no-deps silero-vad && unzip silero_vad-*.whl 'silero_vad/data/*'     # MIT
     python find_speech.py SOUND.wav [--model silero_vad/data/silero_vad_16k_op15.onnx]
 
-SOUND.wav: 16 bits, 16000 samples a second; of several channels the first is taken.
+SOUND.wav: 16 bits, 16000 samples per second; of several channels the first is taken.
 """
 import argparse
 import wave

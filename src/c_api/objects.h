@@ -1,4 +1,4 @@
-// What the handles of quoll/c_api.h stand for, and how its functions end.
+// The objects behind the handles of quoll/c_api.h, and how its functions return.
 #ifndef QUOLL_C_API_OBJECTS_H
 #define QUOLL_C_API_OBJECTS_H
 

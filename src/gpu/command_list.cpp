@@ -211,7 +211,7 @@ int CommandList::dispatch(const PipelineKey& key,
 int CommandList::dispatch_linear(const PipelineKey& key,
                                  const std::vector<VkDescriptorBufferInfo>& buffers,
                                  const std::vector<uint32_t>& push, size_t count) {
-    // As many groups in x as every device can have, the rest in y.
+    // As many groups in x as all devices allow, the rest in y.
     const size_t group = 64, most = 65535, groups = (count + group - 1) / group;
     const size_t rows = (groups + most - 1) / most;
     return dispatch(key, buffers, push, (uint32_t)((groups + rows - 1) / rows), (uint32_t)rows);

@@ -8,7 +8,7 @@
 
 namespace quoll {
 
-// Products on matrix units (VK_KHR_cooperative_matrix): f16 factors, f32 sums, one a subgroup.
+// Products on matrix units (VK_KHR_cooperative_matrix): f16 factors, f32 sums, one per subgroup.
 struct MatrixUnits {
     uint32_t m = 0, n = 0, k = 0;  // of one product; divisors of 16. 0: there are none
     uint32_t subgroup = 0;         // invocations of a subgroup

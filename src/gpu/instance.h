@@ -19,7 +19,7 @@ struct QueriedStruct {
     unsigned char rest[1024];
 };
 
-// What Vulkan itself says of a device.
+// What Vulkan reports about a device.
 struct GpuInfo::Private {
     VkPhysicalDevice handle = VK_NULL_HANDLE;
     VkPhysicalDeviceFeatures features = {};

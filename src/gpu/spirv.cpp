@@ -195,8 +195,8 @@ std::vector<uint32_t> with_local_size(const uint32_t* words, size_t count,
     return made;
 }
 
-// What is loaded gets another id, and the sum its own. `base` and the two ids behind it are the
-// three numbers, base + 3 all of them.
+// The loaded value gets a new id, and so does the sum. `base` and the next two ids are the three
+// numbers, base + 3 their vector.
 std::vector<uint32_t> with_first_group(const uint32_t* words, size_t count,
                                        const std::array<uint32_t, 3>& first) {
     const Module module(words, count);

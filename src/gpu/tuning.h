@@ -1,4 +1,4 @@
-// What was found out by measuring on a device: the best form of a dispatch.
+// Results of tuning on a device: the best form of each dispatch.
 #ifndef QUOLL_GPU_TUNING_H
 #define QUOLL_GPU_TUNING_H
 

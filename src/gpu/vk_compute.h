@@ -1,4 +1,4 @@
-// What the sources of VkCompute share.
+// Common to the sources of VkCompute.
 #ifndef QUOLL_GPU_VK_COMPUTE_H
 #define QUOLL_GPU_VK_COMPUTE_H
 

@@ -25,7 +25,7 @@ QUOLL_VULKAN_INSTANCE_EXTENSIONS(QUOLL_VK_DEFINE)
 
 namespace {
 
-// By the name in Vulkan itself where an extension became part of it.
+// By the core name if an extension has become part of Vulkan.
 template <class Get, class Handle>
 PFN_vkVoidFunction find(Get get, Handle handle, const char* name) {
     std::string core = name;

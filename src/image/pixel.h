@@ -1,4 +1,4 @@
-// What the pixel sources share; not installed.
+// Common to the pixel sources; not installed.
 #ifndef QUOLL_IMAGE_PIXEL_PRIVATE_H
 #define QUOLL_IMAGE_PIXEL_PRIVATE_H
 

@@ -12,8 +12,8 @@ namespace quoll {
 
 typedef std::vector<unsigned char> FileBytes;
 
-// Where the marker behind the first 0xff bytes lies, of which stb_image takes any number; 0 for
-// what is no JPEG.
+// The position of the marker after the first 0xff bytes, of which stb_image accepts any number; 0
+// if this is no JPEG.
 inline size_t jpeg_start(const FileBytes& bytes) {
     size_t at = 0;
     while (at < bytes.size() && bytes[at] == 0xff) at++;

@@ -1,4 +1,4 @@
-// Rows of 16 bytes: squares of them, turned, and their blocks, each to a place of its own.
+// Transposing squares of 16 rows of 16 bytes, and storing their blocks separately.
 #pragma once
 
 #include "simd/vec.h"

@@ -70,7 +70,7 @@ constexpr bool kRoundsAway = false;
 #endif
 
 // x without its fraction, or with kRoundsAway rounded half away from zero (nearest: rounded, ties
-// to even), |x| < 2^31. Of NaN the low 16 bits are 0.
+// to even), |x| < 2^31. For NaN the low 16 bits are 0.
 template <bool nearest, size_t N>
 QUOLL_INLINE veci<N> whole_byte(vecf<N> x) {
 #if HWY_TARGET == HWY_AVX3

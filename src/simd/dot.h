@@ -41,8 +41,8 @@ QUOLL_INLINE veci<N> dot_s16(veci<N> sum, veci<N> a, veci<N> b) {
         __asm__("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sum.v.raw) : "x"(a.v.raw), "x"(b.v.raw));
         return sum;
 #elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
-        // As assembly: gcc 12 keeps the sums of tiles in memory too when they go through vectors of
-        // other types.
+        // In assembly, since gcc 12 also keeps the sums of tiles in memory when they go through
+        // vectors of other types.
         auto product = a.v.raw;
         __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0"
                 : "+v"(sum.v.raw), "=&v"(product)
@@ -108,8 +108,7 @@ QUOLL_INLINE vecf<N> signed_part(veci<N> word) {
         return {{_mm512_permutexvar_ps(_mm512_srli_epi32(word.v.raw, at), values)}};
     }
 #endif
-    return to_float(
-        word.template shift_left<32 - bits - at>().template shift_right<32 - bits>());
+    return to_float(word.template shift_left<32 - bits - at>().template shift_right<32 - bits>());
 }
 
 }  // namespace

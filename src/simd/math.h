@@ -159,7 +159,7 @@ QUOLL_INLINE V trig_reduce(V x, V* n) {
     *n = round(x * V::set(0x1.45f306p-1f));
     V r = nfma(*n, V::set(0x1.92p+0f), x);
     r = nfma(*n, V::set(0x1.fb4p-12f), r);
-    // What this difference loses goes with the last part: one rounding in all.
+    // What this difference loses is added to the last part, so that there is one rounding in all.
     const V third = *n * V::set(0x1.444p-24f), rest = r - third;
     return rest + nfma(*n, V::set(0x1.68c234p-39f), (r - rest) - third);
 }
@@ -390,8 +390,8 @@ QUOLL_INLINE V erf(V x) {
     return select(abs(x) < V::set(.9f), small, select(is_nan(x), x, large));
 }
 
-// (1 + erf(x / sqrt(2))) / 2 = 1/2 + x P(x^2) / Q(x^2), fitted to x in [-5.5, 5.5], with an error of
-// 1.3 units of 2^-24 (so not a relative one). Half the work of erf.
+// (1 + erf(x / sqrt(2))) / 2 = 1/2 + x P(x^2) / Q(x^2), fitted to x in [-5.5, 5.5], with an error
+// of 1.3 units of 2^-24 (so not a relative one). Half the work of erf.
 template <class V>
 QUOLL_INLINE V normal_distribution(V x) {
     const V z = x * x;

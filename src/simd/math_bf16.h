@@ -21,7 +21,7 @@ constexpr float kLog2E = 0x1.715476p+0f;
 // 2^x, 0 and infinity where it is beyond a float; c: of 2^r for 0 <= r < 1.
 template <class... C>
 QUOLL_INLINE Bf16Math exp2_by(Bf16Math x, C... c) {
-    // x less the next whole number below; of infinities 0.
+    // x minus the next whole number below it; 0 for infinities.
     const Bf16Math r = {hn::Vec512<float>{_mm512_maskz_reduce_ps(0xffff, x.v.raw, 9)}};
     const Bf16Math p = horner(r, c...);
     return {hn::Vec512<float>{_mm512_maskz_scalef_ps(0xffff, p.v.raw, x.v.raw)}};

@@ -27,8 +27,8 @@
 #define QUOLL_INLINE HWY_INLINE
 #define QUOLL_RESTRICT HWY_RESTRICT
 
-// The flags of cmake/isa.cmake and what Highway makes of them must agree: with a flag missing it
-// falls back to a lower target without a word.
+// The flags of cmake/isa.cmake and Highway's target must agree: if a flag is missing, Highway
+// silently falls back to a lower target.
 static_assert(HWY_TARGET == QUOLL_HWY_TARGET, "compiler flags do not select the ISA asked for");
 static_assert(HWY_LANES(float) == QUOLL_ISA_LANES, "register width differs from cmake/isa.cmake");
 

@@ -1,5 +1,5 @@
-// For random_layers: params and inputs of the operators whose inputs hang together so closely that
-// chance alone hardly makes any that fit.
+// For random_layers: params and inputs of the operators whose inputs depend on each other so
+// closely that random ones hardly ever fit.
 #ifndef QUOLL_TESTS_FUZZ_FITTING_INPUTS_H
 #define QUOLL_TESTS_FUZZ_FITTING_INPUTS_H
 

@@ -1,4 +1,4 @@
-// What the fuzz targets share: loading a net from hostile bytes and running whatever loads.
+// Common to the fuzz targets: loading a net from hostile bytes and running whatever loads.
 #ifndef QUOLL_TESTS_FUZZ_HARNESS_H
 #define QUOLL_TESTS_FUZZ_HARNESS_H
 

@@ -1,4 +1,4 @@
-// Inputs made of others, by what text, protobuf messages and bytes are made of.
+// Mutations of inputs that know the structure of text, protobuf messages and bytes.
 #ifndef QUOLL_TESTS_FUZZ_MUTATE_H
 #define QUOLL_TESTS_FUZZ_MUTATE_H
 

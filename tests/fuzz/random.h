@@ -1,4 +1,4 @@
-// The numbers of made-up cases: of a seed always the same, wherever they run.
+// Random numbers for generated cases: the same for a seed on all machines.
 #ifndef QUOLL_TESTS_FUZZ_RANDOM_H
 #define QUOLL_TESTS_FUZZ_RANDOM_H
 
@@ -12,8 +12,8 @@ public:
     float real(float low, float high) {
         return low + (high - low) * ((float)(engine_() >> 8) / (float)(1 << 24));
     }
-    // Of an axis, or what stands for one in params: a few turn up again and again, so that they
-    // often agree.
+    // The size of an axis, or of what describes one in params: a few sizes are frequent, so that
+    // sizes often agree.
     int size(int most) {
         const int usual = sizes_[number(0, 2)];
         return usual <= most && !one_in(3) ? usual : number(1, most);

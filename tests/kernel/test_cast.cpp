@@ -28,7 +28,7 @@ struct Conversions {
 const Conversions kConversions[] = {{DType::f16, half_from_float, float_from_half},
                                     {DType::bf16, bfloat_from_float, float_from_bfloat}};
 
-// Those of each level, and those of this machine, which may be another form of the last.
+// The kernels of each level, and those of this machine, which may be another form of the last.
 std::vector<const KernelSet*> kernel_sets() {
     std::vector<const KernelSet*> sets;
     for (Isa isa : available_isas()) sets.push_back(&kernel_set(isa));
@@ -180,7 +180,7 @@ TEST(Cast, row_times_bf16) {
             }
 }
 
-// To the bit the same as row by row.
+// The same bits as row by row.
 TEST(Cast, row_times_bf16_pairs) {
     for (const KernelSet* set : kernel_sets()) {
         if (!set->cast->row_times_bf16_pairs) continue;

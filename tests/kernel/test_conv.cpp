@@ -25,7 +25,7 @@ double sum_tolerance(const KernelSet& kernels, size_t terms) {
     return 0x1p-23 * (double)(terms + 2) * sqrt((double)terms);
 }
 
-// Of every level, and of half floats where the machine adds such.
+// The kernels of every level, and those of half floats where the machine has them.
 std::vector<const KernelSet*> all_sets() {
     std::vector<const KernelSet*> sets;
     for (Isa isa : available_isas()) sets.push_back(&kernel_set(isa));

@@ -214,7 +214,7 @@ TEST(SlicedPlan, spread_values_keep_their_accuracy) {
             const Case t = {12, 11, 64, 32, kernel, kernel, 1, 1, 1, 1, 1, 1, 1, 1};
             const auto plain = [](int, int) { return uniform(); };
             EXPECT_LT(relative_error(*kernels, t, plain), 5e-7) << kernel;
-            // Of normal logarithms.
+            // With normally distributed logarithms.
             const auto spread = [](int, int) {
                 return expf(3 * (uniform() + uniform() + uniform()));
             };

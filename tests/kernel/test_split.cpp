@@ -718,7 +718,7 @@ struct LayerRuns {
         }
     }
 
-    // What the layer's results differ from the reference's with so many products (0: vectors).
+    // How far the layer's results differ from the reference's with so many products (0: vectors).
     double error(int products) const;
 };
 

@@ -312,7 +312,7 @@ const LayerCase kLayers[] = {
     {"LayerNorm", "0=96", {batch(20, Shape(96, 49))}},
     {"LSTM", "0=64 1=32768 2=2", {batch(5, Shape(64, 20))}},
     {"Convolution1D", "0=96 1=5 4=2 5=1 6=30720", {Shape(400, 64)}},
-    // Two or three threads an item.
+    // Two or three threads per item.
     {"Convolution", "0=256 1=3 4=1 5=1 6=589824 9=1", {batch(2, Shape(14, 14, 256))}},
     {"Convolution", "0=256 1=1 5=1 6=262144", {batch(3, Shape(14, 14, 1024))}},
     {"ConvolutionDepthWise", "0=320 1=3 4=1 5=1 6=46080 7=20", {batch(2, Shape(14, 14, 320))}},

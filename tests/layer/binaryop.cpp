@@ -14,7 +14,7 @@ static std::vector<LayerCase> cases() {
         list.push_back(LayerCase({shapes[(op + 1) % 4]}, text + " 1=1 2=1.7").range(low, 3));
     }
     const std::vector<std::vector<Shape>> pairs = {
-        // One value, a value a row or channel, a row or plane, for all axes.
+        // One value, a value per row or channel, a row or plane, for all axes.
         {Shape(1), Shape(9)},
         {Shape(6, 16), Shape(1)},
         {Shape(6, 16), Shape(16)},
@@ -54,7 +54,7 @@ static std::vector<LayerCase> cases() {
         {Shape(24, 16, 3), Shape(1, 16, 3)},
         // Short rows without gaps, more values than are taken at a time.
         {Shape(700, 5), Shape(700, 5)},
-        // What does not fit on the outermost axes stands on the innermost.
+        // If sizes do not fit the outermost axes, they are aligned with the innermost.
         {Shape(7, 5, 16), Shape(7, 5)},
         {Shape(3, 5, 2, 8), Shape(3, 5, 2)},
         {Shape(1, 5), Shape(7, 5, 16)},
@@ -90,7 +90,7 @@ TEST(BinaryOp, functions_by_hand) {
 
 TEST(BinaryOp, broadcasting_by_hand) {
     const Mat x = mat_of(Shape(2, 2), {1, 2, 3, 4});
-    // As many values as rows: one a row; else one a column.
+    // As many values as rows: one per row; else one per column.
     expect_values("BinaryOp", "", {}, {x, mat_of(Shape(2), {10, 20})},
                   mat_of(Shape(2, 2), {11, 12, 23, 24}));
     expect_values("BinaryOp", "", {},

@@ -82,7 +82,7 @@ TEST(ConvolutionDepthWise, by_hand) {
 }
 
 TEST(ConvolutionDepthWise, int8_scales_by_hand) {
-    // One weight scale a group: 2 and 4; input scale 10: 3 -> 30.
+    // One weight scale per group: 2 and 4; input scale 10: 3 -> 30.
     expect_values(
         "ConvolutionDepthWise", "0=2 1=1 6=2 7=2 8=1",
         {mat_of(Shape(2), {1.2f, 1.2f}), mat_of(Shape(2), {2, 4}), mat_of(Shape(1), {10})},

@@ -28,7 +28,7 @@ public:
 };
 }  // namespace
 
-// With its border the input has 200 MB, the output that the params ask for 80 values a channel.
+// With its border the input has 200 MB, the output that the params ask for 80 values per channel.
 TEST(DeconvolutionDepthWise3D, dilated_kernels_take_no_memory_beyond_that_of_the_blobs) {
     LimitedAllocator allocator;
     Option opt;

@@ -50,7 +50,7 @@ TEST(MatMulInteger, by_hand) {
     const Mat b = mat_of(Shape(2, 3, u8), {1, 4, 2, 5, 3, 6});
     expect_values("MatMulInteger", "-23304=1,12 -23305=1,0", {}, {a, b},
                   mat_of(Shape(2, 4, DType::s32), {-38, -83, -44, -98, -50, -113, -56, -128}));
-    // A zero point a row, and one a column.
+    // A zero point per row, and one per column.
     expect_values("MatMulInteger", "-23304=2,1,2 -23305=2,3,4", {},
                   {mat_of(Shape(1, 2, u8), {3, 3}), mat_of(Shape(2, 1, s8), {5, -6})},
                   mat_of(Shape(2, 2, DType::s32), {4, -20, 2, -10}));

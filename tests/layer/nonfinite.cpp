@@ -96,7 +96,7 @@ TEST(NonFinite, unary) {
 
 TEST(NonFinite, activations) {
     const Mat x = diagonal({NAN, kInf, -kInf}, 0.f);
-    // Of 0, NaN, infinity, -infinity.
+    // For 0, NaN, infinity, -infinity.
     const struct {
         const char *type, *params;
         float zero, up, down;

@@ -5,7 +5,7 @@
 
 namespace quoll {
 
-// W of n inputs: 4 * hidden * n values a direction.
+// W of n inputs: 4 * hidden * n values per direction.
 static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(3, 1, 6)}, "0=5 1=60").terms(8).outputs(3),
     LayerCase({Shape(3, 2, 6)}, "0=5 1=60 2=1 6=1 7=1").terms(9).outputs(2),

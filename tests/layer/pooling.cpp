@@ -54,7 +54,7 @@ TEST(Pooling, pad_modes_by_hand) {
                   mat_of(Shape(3, 3, 1), {1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
-// Of windows that end before the axis does SAME modes cut pixels off, as ncnn has it.
+// If windows end before the axis does, SAME modes cut pixels off, as in ncnn.
 TEST(Pooling, strides_beyond_the_window_by_hand) {
     const Mat row = mat_of(Shape(4, 1, 1), {1, 2, 3, 4});
     const char* const window = "0=0 1=1 2=2 11=2 12=1 5=";

@@ -31,7 +31,7 @@ TEST(Tile, by_hand) {
     expect_values("Tile", "-23302=1,2", {}, {x}, mat_of(Shape(4, 2), {1, 2, 1, 2, 3, 4, 3, 4}));
     expect_values("Tile", "-23302=3,2,1,1", {}, {x},
                   mat_of(Shape(2, 2, 2), {1, 2, 3, 4, 1, 2, 3, 4}));
-    // Of 3 axes and 4 repeats the third axis stays c.
+    // With 3 axes and 4 repeats the third axis stays c.
     expect_values("Tile", "-23302=4,1,2,1,1", {}, {mat_of(Shape(1, 1, 2), {1, 2})},
                   mat_of(Shape(1, 1, 2, 2), {1, 1, 2, 2}));
 }

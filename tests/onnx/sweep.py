@@ -7,7 +7,7 @@ Usage: sweep.py GROUP... [--filter TEXT] [--exporter ts,dynamo] [--opset N] [--a
 
 GROUP: torchvision, detection, timm, transformers, configs, modules, nets, keras, ml (sweep_*.py beside this file). Needs the
 Python packages torch, torchvision, timm, transformers, onnx, onnxscript, onnxruntime (keras: keras, tensorflow-cpu, tf2onnx;
-ml: skl2onnx, onnxmltools, lightgbm, xgboost); nothing is downloaded. A line a model and exporter: `ok` when every output's
+ml: skl2onnx, onnxmltools, lightgbm, xgboost); nothing is downloaded. A line per model and exporter: `ok` when every output's
 worst error is at most 1e-4 of its range and integers are equal; `noise` when they are not, but ONNX Runtime's own
 optimisations change them about as much; `far` where a run of --also has gross errors; else where it failed: export, ort
 (ONNX Runtime refuses the file), time, convert, run, wrong. Lines are appended to the table as JSON, files of failures stay in --work.

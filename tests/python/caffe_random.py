@@ -284,7 +284,7 @@ def im2col(net, x, top):
 
 
 def total(net, x, top):
-    """One value an item, or of all."""
+    """One value per item, or of all."""
     p = {'operation': Word(net.rng.choice(['SUM', 'MEAN', 'ASUM'])), 'axis': first_axis(net, x), 'coeff': 0.25}
     return [net.add('Reduction', x, top, reduction_param=p)]
 

@@ -301,7 +301,7 @@ def plain(params=lambda rng: '', **kwargs):
 
 
 def per_channel(name_count, extra=lambda rng, c: '', low=-1.0, dims=(1, 2, 3)):
-    """Layers with `name_count` raw weights of one value a channel; parameter 0 is the channel count."""
+    """Layers with `name_count` raw weights of one value per channel; parameter 0 is the channel count."""
     def make(rng):
         x = blob(rng, dims)
         c = x.shape[0]

@@ -21,7 +21,7 @@ def blob(rng, channels, axes, size):
 
 
 def channel_counts(rng, kind, most=24):
-    """Inputs, outputs and groups: one kernel a channel, groups of more, or one group (kind 'plain')."""
+    """Inputs, outputs and groups: one kernel per channel, groups of more, or one group (kind 'plain')."""
     if kind == 'plain':
         return *(pick(rng, *(n for n in (1, 3, 4, 8, 13, 16, 24) if n <= most)) for _ in range(2)), 1
     if rng.random() < 0.6:
@@ -32,7 +32,7 @@ def channel_counts(rng, kind, most=24):
 
 
 def sizes(rng, ids, choices, axes):
-    """Params for one value an axis, with those that follow from w left out now and then; and the values w, h, d."""
+    """Params for one value per axis, with those that follow from w left out now and then; and the values w, h, d."""
     if rng.random() < 0.5:
         value = pick(rng, *choices)
         return f' {ids[0]}={value}', [value] * axes

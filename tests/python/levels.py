@@ -1,4 +1,4 @@
-"""Levels of QUOLL_CPU_MASK. As a program: those that lie below what this machine has, one a line."""
+"""Levels of QUOLL_CPU_MASK. As a program: those that lie below what this machine has, one per line."""
 import os
 import platform
 

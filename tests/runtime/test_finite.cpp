@@ -149,7 +149,7 @@ TEST(finite, counts) {
     EXPECT_EQ(0u, count_not_finite(Mat()).infinite);
 }
 
-// What a layer hands on is not its doing: a mask of -inf that a model holds.
+// Values that a layer only passes on are not its fault: a mask of -inf that a model holds.
 TEST(finite, a_mask_begins_nothing) {
     Layer* mask = create_layer("Noop");
     Layer* add = create_layer("BinaryOp");

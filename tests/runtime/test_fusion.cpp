@@ -285,7 +285,7 @@ TEST(Fusion, each_activation) {
 TEST(Fusion, slope_of_prelu) {
     expect_fused(std::string(kConv) + "PReLU act 1 1 a out 0=1\n", conv_weights().raw(1),
                  Shape(9, 7, 3), 2);
-    // A slope a channel stays.
+    // A slope per channel stays.
     expect_fused(std::string(kConv) + "PReLU act 1 1 a out 0=8\n", conv_weights().raw(8),
                  Shape(9, 7, 3), 3);
 }
@@ -690,7 +690,7 @@ TEST(Fusion, sums_of_batches_and_single_items) {
     }
 }
 
-// What a net makes of a blob: its status, shape and type.
+// The result of a net for a blob: its status, shape and type.
 std::string made(const std::string& layer, const Mat& in, bool fuse) {
     Net net;
     Weights none;
@@ -899,7 +899,8 @@ TEST(Fusion, blobs_between) {
     expect_near(run(kept, in, "a"), run(plain, in, "a"));
     expect_near(run(kept, in, "b"), run(plain, in, "b"));  // equals a
 
-    // What was fused away is made, and taken, all the same; alone, between others, and by a copy.
+    // Blobs that were fused away can still be extracted and given: alone, between others, and in a
+    // copy.
     const Mat a = run(plain, in, "a");
     expect_near(run(fused, in, "a"), a);
     Extractor ex = fused.create_extractor();

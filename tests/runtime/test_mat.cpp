@@ -287,7 +287,7 @@ TEST(Mat, ReshapeKeepsOrder) {
 TEST(Mat, ReshapeSharesWhereTheLayoutAllows) {
     const Mat line = numbered(Shape(48)), gaps = numbered(Shape(3, 1, 16));
     EXPECT_EQ(line.reshape(8, 6).data, line.data);
-    EXPECT_EQ(line.reshape(4, 4, 3).data, line.data);   // 16 floats a channel: no gaps
+    EXPECT_EQ(line.reshape(4, 4, 3).data, line.data);   // 16 floats per channel: no gaps
     EXPECT_EQ(line.reshape(48, 1, 1).data, line.data);  // one channel
     EXPECT_NE(line.reshape(3, 1, 16).data, line.data);
     EXPECT_NE(gaps.reshape(48).data, gaps.data);

@@ -74,7 +74,7 @@ std::vector<Form> forms() {
     all.push_back({"bf16", bf16, DType::f32});
     all.push_back({"int8", s8, DType::s8});
     all.push_back({"table", table, DType::f32});
-    // One scale a row, one a column, one for all.
+    // One scale per row, one per column, one for all.
     const std::vector<int8_t> codes = {0, 2, -8, 3, -4, 5, 1};
     const std::vector<float> scales = {1, 0.5f, 0.25f, 1, 1, 1, 127};
     for (uint32_t tag : {0x38534F52u, 0x38534C43u}) {

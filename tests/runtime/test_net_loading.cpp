@@ -235,7 +235,7 @@ TEST_F(NetTest, EncryptedModelThroughADataReader) {
     EXPECT_EQ(out[0], 4.f);
 }
 
-// Sizes that a file hints are no more than hints: in ncnn's form of four values an output, in that
+// Sizes that a file hints are no more than hints: in ncnn's form of four values per output, in that
 // of five, and wrong, too few, too many or absurd.
 TEST_F(NetTest, HintsOfSizesNeverRefuseAModel) {
     const std::string input = "7767517\n3 3\nInput i 0 1 x -23330=",

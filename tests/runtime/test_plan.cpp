@@ -159,7 +159,7 @@ TEST(Plan, alternating_sizes_plan_nothing_anew) {
     }
 }
 
-// Of an input that keeps its size nothing is planned again when another one's changes.
+// Layers after an input that keeps its size are not planned again when another input's changes.
 TEST(Plan, steps_of_the_same_sizes_are_shared) {
     class Plans : public LayerObserver {
     public:

@@ -1,4 +1,4 @@
-// What operators say of themselves (layer/common/traits.h), for all of them.
+// The traits of all operators (layer/common/traits.h).
 #include "layer/common/traits.h"
 
 #include <gtest/gtest.h>
@@ -122,7 +122,7 @@ TEST(Traits, activations_are_what_their_operators_compute) {
     EXPECT_EQ(types, table);
 }
 
-// By hand: what each tends to, and what it is of NaN.
+// Written by hand: the limit of each, and its value for NaN.
 TEST(Traits, activations_at_infinity) {
     const struct {
         int type;

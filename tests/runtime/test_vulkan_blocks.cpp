@@ -26,7 +26,7 @@ std::string product(const char* name, const char* in, const char* out, int n, in
            " 3=1 5=1 6=1 10=-1 18=400 8=" + std::to_string(n) + " 9=" + std::to_string(k) + "\n";
 }
 
-// A gated layer of a decoder, of `hidden` values a row and `middle` between.
+// A gated layer of a decoder, of `hidden` values per row and `middle` between.
 std::string feed_forward(int hidden, int middle) {
     return "7767517\n10 13\nInput in0 0 1 in0\nSplit s 1 2 in0 a r\nRMSNorm n 1 1 a b 0=" +
            std::to_string(hidden) + " 1=0.5 2=1\nSplit t 1 2 b g u\n" +

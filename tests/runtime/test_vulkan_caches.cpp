@@ -279,7 +279,7 @@ void branch(bool half) {
     for (int i = 0; i < 130; i++)  // over the room that caches have
         for (int b = 0; b < (i < 4 ? 3 : 2); b++) next(&branches[b], 1, b);
     EXPECT_EQ(branches[2].past, branches[2].kept_gpu[0].h);
-    // What one holds of the time before is as it was, and as the host gets it.
+    // A Mat kept from an earlier run is unchanged, and equals what the host gets.
     Mat rows;
     VkCompute cmd(gpu.vulkan_device());
     ASSERT_EQ(0, cmd.record_download(before, rows, gpu.opt));

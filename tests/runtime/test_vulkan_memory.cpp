@@ -149,7 +149,7 @@ TEST(VulkanMemory, many_inferences_leave_nothing) {
     printf("%d inferences: host %+.2f MB, device %+d blocks of %d, %.1f kB allocated a run\n",
            count, ((double)resident_bytes() - (double)host) / 1e6, memory.blocks() - blocks, blocks,
            (double)memory.bytes() / 1e3 / count);
-    // A leak of 100 bytes a run is seen where there are enough of them; what is less is the
+    // A leak of 100 bytes per run is seen where there are enough of them; what is less is the
     // allocator's and the driver's.
     EXPECT_LT((double)resident_bytes(), (double)host + 4e6 + 100.0 * count);
     EXPECT_LE(memory.blocks(), blocks + 4 * kThreads);

@@ -88,7 +88,7 @@ TEST_F(VulkanPacking, between_all_packings_and_types) {
                 }
 }
 
-// Of two nearest values the even one; what is too large or no number.
+// Half to even; values that are too large, and NaN.
 TEST_F(VulkanPacking, rounds_as_the_host) {
     const float values[] = {1.00390625f, 1.01171875f, -1.00390625f, 3.3895314e38f, INFINITY,
                             -INFINITY,   NAN,         0.f,          2.5f,          -126.5f};

@@ -133,7 +133,7 @@ TEST_F(PipelineFile, keeps_what_was_tuned) {
     const std::vector<unsigned char> rows = table.save();
     ASSERT_EQ((2u + 7 + 8) * 4, rows.size());
     ASSERT_EQ(0, cache.save_cache(path.c_str()));
-    // What is known is not measured again: one submission, that of the run.
+    // Known sizes are not measured again: there is one submission, that of the run.
     for (bool fresh : {false, true}) {
         if (fresh) {
             destroy_gpu_instance();

@@ -188,7 +188,7 @@ auto entry_of(const Repeated& field, int i) -> decltype(field.Get(0)) {
     return field.Get(i < field.size() ? i : 0);
 }
 
-// What a data layer says of the size of an item of its output i, dims 0 if it says nothing.
+// The size of an item of output i that a data layer states, dims 0 if it states none.
 Shape data_shape(const caffe::LayerParameter& layer, int i) {
     const caffe::MemoryDataParameter& m = layer.memory_data_param();
     const caffe::DummyDataParameter& d = layer.dummy_data_param();

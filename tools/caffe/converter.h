@@ -108,7 +108,7 @@ CaffeMapper find_in(const std::pair<const char*, CaffeMapper> (&table)[N],
 
 struct CaffeReport {
     std::vector<std::string> notes;   // layers left out, details that differ
-    std::vector<std::string> errors;  // one a layer; the Model is of no use then
+    std::vector<std::string> errors;  // one per layer; the Model is of no use then
 };
 
 // Converts a net that read_prototxt made.

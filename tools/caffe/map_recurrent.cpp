@@ -6,7 +6,7 @@ namespace quoll {
 
 namespace {
 
-// The input as rows, one a step. Returns the values of a row, 0 after a failure.
+// The input as rows, one per step. Returns the values of a row, 0 after a failure.
 int emit_rows(CaffeLayer& l, const std::string& to) {
     const caffe::RecurrentParameter& p = l.p.recurrent_param();
     const Shape s = l.shape(0);

@@ -162,7 +162,7 @@ void map_reshape(CaffeLayer& l) {
     }
     sizes.erase(sizes.begin());
     if (sizes.empty()) sizes.push_back(-1);
-    // What Caffe keeps, whatever it is, stays so where the engine says it the same way.
+    // Sizes that Caffe keeps, whatever they are, are kept here too where the format can say so.
     const caffe::ReshapeParameter& p = l.p.reshape_param();
     for (size_t i = 0; i < sizes.size() && p.axis() == 0 && p.num_axes() == -1; i++)
         if (sizes.size() + 1 == from.size() && (int)i + 1 < p.shape().dim_size() &&
@@ -340,7 +340,7 @@ void map_upsample(CaffeLayer& l) {
     m.set("height_scale", (float)scale), m.set("width_scale", (float)scale);
 }
 
-// One value an item, as numbers of a type of CastTo.
+// One value per item, as numbers of a type of CastTo.
 std::string emit_list(CaffeLayer& l, const std::string& from, int type) {
     emit_reshape(l, from, l.between("list"), "_list", {-1});
     l.emit("CastTo", {l.between("list")}, {l.between("numbers")}, "_numbers").set("to", type);

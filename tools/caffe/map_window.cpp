@@ -8,7 +8,7 @@ namespace quoll {
 
 namespace {
 
-// One number a spatial axis, from a repeated field with one value for all or one each, or from
+// One number per spatial axis, from a repeated field with one value for all or one each, or from
 // fields of height and width.
 template <class Repeated>
 std::vector<int> per_axis(CaffeLayer& l, const char* what, const Repeated& values,

@@ -1,4 +1,4 @@
-// What the programs share: their command lines and their messages.
+// Common to the programs: their command lines and their messages.
 #ifndef QUOLL_TOOLS_CLI_H
 #define QUOLL_TOOLS_CLI_H
 

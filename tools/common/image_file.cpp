@@ -63,7 +63,7 @@ static double pnm_bytes(FILE* fp, double values) {
     return (double)ftell(fp) + 1 + values * (most > 255 ? 2 : 1);
 }
 
-// Of what a picture of so many pixels needs: 4 channels of 16 bits, and several frames.
+// For a picture of so many pixels: 4 channels of 16 bits, and several frames.
 static size_t block_for(size_t file, double pixels) {
     return ((size_t)1 << 20) + 2 * file + (size_t)std::min(64 * pixels, (double)(SIZE_MAX / 4));
 }
@@ -87,8 +87,8 @@ static std::vector<unsigned char> bytes_of(FILE* fp) {
     return bytes;
 }
 
-// What EXIF says of how the picture was taken, 1 to 8 of the TIFF tag Orientation; 1 if it says
-// nothing. p: a TIFF file of `size` bytes.
+// The orientation of the picture according to EXIF, 1 to 8 of the TIFF tag Orientation; 1 if it has
+// none. p: a TIFF file of `size` bytes.
 static int orientation_of(const unsigned char* p, size_t size) {
     const auto number = [&](size_t at, size_t bytes) {
         size_t value = 0;
@@ -106,7 +106,7 @@ static int orientation_of(const unsigned char* p, size_t size) {
     return 1;
 }
 
-// Of a JPEG, in its segment APP1.
+// The orientation of a JPEG, from its segment APP1.
 static int exif_orientation(const std::vector<unsigned char>& bytes) {
     const size_t start = jpeg_start(bytes);
     for (size_t at = start + 1; start && at + 4 <= bytes.size() && bytes[at] == 0xff;) {

@@ -7,7 +7,7 @@
 
 namespace quoll {
 
-// Drawn on stderr, if that is a terminal (TERM is not "dumb"), ten times a second at most; gone
+// Drawn on stderr, if that is a terminal (TERM is not "dumb"), ten times per second at most; gone
 // when the object goes. Elsewhere nothing is written.
 class Progress {
 public:

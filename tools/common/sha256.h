@@ -24,7 +24,7 @@ private:
     uint64_t size_;
 };
 
-// Of a file; "" after a message in the log when it cannot be read.
+// The hash of a file; "" after a message in the log if it cannot be read.
 std::string sha256_of_file(const std::string& path);
 
 }  // namespace quoll

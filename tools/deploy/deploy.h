@@ -40,7 +40,7 @@ public:
 
     const std::string& what() const { return what_; }
     const nlohmann::json& report() const { return report_; }
-    // What the package gets of it, names in its folder.
+    // What the package gets of it, as names in its folder.
     std::vector<std::string> files() const;
     std::string folder() const { return folder_; }
     // "data (3,224,224)", for comments.

@@ -60,7 +60,7 @@ std::string loader_of(const DeployConfig& config, const DeployModel& model,
     return text + "}\n";
 }
 
-// Of an installed quoll, what belongs to it: PREFIX/include/quoll, PREFIX/lib*/**/*quoll*.
+// The files of an installed quoll: PREFIX/include/quoll, PREFIX/lib*/**/*quoll*.
 int copy_sdk(const std::string& prefix, const std::string& to, std::string* what) {
     std::error_code error;
     const fs::path from(prefix);

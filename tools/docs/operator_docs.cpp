@@ -139,7 +139,7 @@ std::string params_of(const std::string& type) {
     return text + "\n";
 }
 
-// What the layer takes itself; the Extractor does the rest around it.
+// What the layer takes as it is; the Extractor converts the rest.
 std::string properties_of(const quoll::Layer& layer, bool vectorized) {
     std::string text = vectorized ? "CPU: vector form and scalar reference" : "CPU: scalar";
     const bool f16 = layer.support_fp16_storage, bf16 = layer.support_bf16_storage;

@@ -25,7 +25,7 @@ namespace quoll {
 
 namespace {
 
-// Of all channels together, on one and two axes.
+// For all channels together, on one and two axes.
 bool is_convolution(const Layer* layer) {
     const auto* conv = as<Convolution>(layer);
     return conv && conv->group == 1 && conv->axes < 3;
@@ -56,7 +56,7 @@ std::string layout_text(const BlobLayout& b) {
 // The outermost axis, which elempack divides.
 int outermost(const BlobLayout& b) { return b.shape.dims ? b.shape.size(0) : 0; }
 
-// What the plans of a run say, by layer; sizes that follow from values, as they came.
+// What the plans of a run say, by layer; sizes that depend on values are those of the run.
 class PlanReader : public LayerObserver {
 public:
     struct Step {
@@ -188,8 +188,8 @@ private:
                                  : "no tiles: the processor has none for int8");
     }
 
-    // Of an f32 or bf16 layer that runs on vectors; sliced: the kernels of sliced_gemm.h that it
-    // might have taken, or null.
+    // For an f32 or bf16 layer that runs on vectors; sliced: the kernels of sliced_gemm.h that it
+    // might have used, or null.
     std::string why_no_tiles(const SlicedGemmKernels* sliced) const {
         const int products = net_.opt.use_bf16_storage ? 1 : net_.opt.use_fp32_split;
         if (products == 0) return "no tiles: the option is off";

@@ -43,7 +43,7 @@ public:
     Renamer(const char* what, const std::string& prefix, bool always, std::set<std::string>* taken)
         : what_(what), prefix_(prefix), always_(always), taken_(taken) {}
 
-    // Of the model's names, before any is asked for.
+    // The names of the model, before any is looked up.
     void add(const std::vector<std::string>& names) {
         std::set<std::string> own(names.begin(), names.end());
         for (const std::string& name : names) {

@@ -229,7 +229,7 @@ std::vector<const Node*> in_order(const std::vector<const Node*>& nodes) {
         for (const std::string& o : nodes[i]->outputs)
             if (!o.empty()) maker[o] = i;
     if (is_in_order(nodes, maker)) return nodes;
-    // Of those that wait for nothing, the first one comes next.
+    // The first one of those that wait for nothing comes next.
     std::vector<int> waits(nodes.size(), 0);
     std::vector<std::vector<size_t>> readers(nodes.size());
     for (size_t i = 0; i < nodes.size(); i++) {

@@ -23,7 +23,7 @@ public:
             for (const std::string& blob : layer.outputs) producer_[blob] = &layer;
     }
 
-    // A constant of one value an output that is added to an InnerProduct is its bias.
+    // A constant of one value per output that is added to an InnerProduct is its bias.
     int fuse_bias() {
         std::unordered_map<std::string, int> readers;
         for (const ModelLayer& layer : model_->layers)

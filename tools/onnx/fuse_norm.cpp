@@ -254,7 +254,7 @@ bool spread(const Tensor& t, const std::vector<int64_t>& dims, Tensor* full) {
     return true;
 }
 
-// The sizes that the scale of a norm has, if t is to be one; *channels: one value a channel.
+// The sizes that the scale of a norm has, if t is to be one; *channels: one value per channel.
 bool affine_dims(const Match& m, const Node& norm, const Tensor& t, std::vector<int64_t>* dims,
                  bool* channels) {
     const Value* x = m.value(norm.inputs[0]);
@@ -266,7 +266,7 @@ bool affine_dims(const Match& m, const Node& norm, const Tensor& t, std::vector<
     if (axis < 0 || axis >= rank) return false;
     std::vector<int64_t> all((size_t)(rank - t.rank()), 1);
     all.insert(all.end(), t.dims.begin(), t.dims.end());
-    // A norm of planes, with one number a channel: an InstanceNormalization.
+    // A norm of planes, with one number per channel: an InstanceNormalization.
     const bool plane = norm.op == "LayerNormalization" && norm.inputs.size() == 1 && axis == 2 &&
                        all[1] > 1 && t.count() == (size_t)all[1];
     *channels = !rows || plane;

@@ -147,7 +147,7 @@ size_t bytes_of_weights(const Model& model) {
 }
 
 // Where files become larger than the model, for constants that were computed: without those, if it
-// can be converted so. ncnn would compute them anew in each run.
+// can be converted so. ncnn would compute them again in each run.
 void convert_smaller(const Arguments& a, OnnxOptions options, OnnxResult* result) {
     const double kMost = 1.1;
     struct stat file;

@@ -138,7 +138,7 @@ bool ms_group_norm(Op& op) {
     return n.set(0, last && n.ok() ? n.transpose(out, back) : out);
 }
 
-// Weights of 2, 4 or 8 bits, one scale a block of a row.
+// Weights of 2, 4 or 8 bits, one scale per block of a row.
 bool unpack_weights(Op& op, Tensor* w) {
     const int64_t k = op.attr("K", 0), rows = op.attr("N", 0), bits = op.attr("bits", 4),
                   block = op.attr("block_size", 32);
@@ -364,7 +364,7 @@ bool q_gemm(Op& op) {
 }
 
 // A weight of LSTM, [directions][gates][inputs]: as floats, and, unless codes less their zero
-// points exceed int8, as codes and what they are divided by, one a gate.
+// points exceed int8, as codes and what they are divided by, one per gate.
 struct LstmWeight {
     Tensor floats, codes, scales;
     bool fits = true;

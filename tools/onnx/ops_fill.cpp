@@ -152,7 +152,7 @@ bool random_like(Op& op, bool normal) {
     const ElementType type = op.has_attr("dtype") ? (ElementType)op.attr("dtype", 1) : own;
     if (!is_float(type) || !is_supported(type)) return op.fail("values of %s", type_name(type));
     op.c.note("random values are the same in each run, and for each item beyond the model's batch");
-    // Not the form of a batch: each item has values of its own.
+    // Not with a batch, in which each item has its own values.
     const int rank = x->rank();
     const Form form = !x->form.batch && !x->is_constant() ? x->form
                       : rank <= 4                         ? Form::plain(rank)

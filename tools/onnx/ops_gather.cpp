@@ -66,7 +66,7 @@ bool gather(Op& op) {
     shape.insert(shape.end(), x->shape.begin() + axis + 1, x->shape.end());
     const bool one = indices->is_constant() && indices->constant->count() == 1;
     const bool single_batch = x->form.batch && x->rank() == 2 && axis == 1;
-    // Of an axis of open size that may be shorter: Gather sees whether the index is there.
+    // For an axis of open size, which may be shorter: Gather checks whether the index exists.
     const int64_t index = one ? indices->constant->int_at(0) : 0;
     const bool there = x->shape[axis].known() || index == 0 || index == -1;
     if (one && there && indices->rank() == 0 && !x->is_constant() && !single_batch) {

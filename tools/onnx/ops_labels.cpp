@@ -131,7 +131,7 @@ bool one_hot_encoder(Op& op) {
     const std::string x = n.add("Unsqueeze", {whole, n.ints({-1})});
     const Ints all = keys.ints();
     const std::string hot = n.cast(n.add("Equal", {x, n.ints(all)}), ElementType::kFloat);
-    // Of a category that is there more than once ONNX Runtime takes the last.
+    // If a category appears more than once, ONNX Runtime uses the last.
     Floats last(all.size());
     for (size_t i = 0; i < all.size(); i++)
         last[i] = std::find(all.begin() + (ptrdiff_t)i + 1, all.end(), all[i]) == all.end();

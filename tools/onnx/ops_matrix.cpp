@@ -137,7 +137,7 @@ bool matmul(Op& op) {
     return matmul_values(op, op.in(0), op.in(1), op.in(0)->type);
 }
 
-// C as a bias of one value an output; false when it is none.
+// C as a bias of one value per output; false when it is none.
 bool gemm_bias(const Value* c, int64_t n, float beta, Tensor* bias) {
     if (!c->is_constant()) return false;
     const Tensor& t = *c->constant;
@@ -347,7 +347,7 @@ bool einsum(Op& op) {
     }
     Nodes n(op);
     const bool product = classify(terms, out, &pair);
-    // MatMul spreads one axis of matrices by itself.
+    // MatMul broadcasts one axis of matrices itself.
     const std::string stay = product && pair.both.size() == 1 ? pair.both : "";
     for (int i = 0; i < op.inputs(); i++) {
         inputs.push_back(spread_operand(op, n, i, terms, sizes, stay));

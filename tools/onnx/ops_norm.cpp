@@ -129,7 +129,7 @@ bool channel_norm(Op& op, const char* type, int groups, Value* scale, Value* bia
     Value* x = op.in(0);
     const int rank = x->rank();
     if (rank < 3) return op.fail("rank %d", rank);
-    // InstanceNorm has a scale a channel; others spread one.
+    // InstanceNorm has a scale per channel; others spread one.
     if (!x->shape[1].known() && scale && scale->rank() == 1 && scale->shape[0].known())
         x->shape[1] = scale->shape[0];
     const Form own = rank == 4 ? Form::batched(4) : Form{true, {1, rank - 2}};
@@ -177,7 +177,7 @@ bool group_norm(Op& op) {
         return op.fail("a scale and a bias of ranks %d and %d, expected vectors", scale->rank(),
                        bias->rank());
     if (x->rank() < 3) return op.fail("rank %d", x->rank());
-    // Opset 18 had one scale a group.
+    // Opset 18 had one scale per group.
     if (op.opset < 21 && !x->shape[1].known()) return op.fail("channels of unknown number");
     if (op.opset < 21 && scale->shape[0].known() && !scale->shape[0].is(x->shape[1].value)) {
         if (!scale->is_constant() || !bias->is_constant())

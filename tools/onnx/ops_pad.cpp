@@ -106,7 +106,7 @@ bool pad_at_run_time(Op& op, std::vector<int64_t> axes, const std::string& mode)
         if (mode != "constant") {
             std::string mapped = at;
             if (mode != "edge") {
-                // Round and round, or to and fro, within what negative widths leave.
+                // Periodically, or reflected, within what negative widths leave.
                 const std::string begin = n.add("Max", {from, zero}),
                                   end = n.add("Min", {to, size});
                 const std::string top = n.add("Sub", {n.add("Sub", {end, begin}), one});

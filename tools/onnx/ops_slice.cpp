@@ -22,7 +22,7 @@ Dim cut_size(Op& op, const Cut& cut, const Dim& size) {
         if (cut.step == 1 && to_end && cut.start >= 0)
             return cut.start == 0 ? size : s.subtract(size, Dim(cut.start));
         if (cut.step == 1 && cut.start == 0 && cut.end < 0) return s.add(size, Dim(cut.end));
-        // Of an axis that is shorter, all.
+        // All of an axis that is shorter.
         if (cut.step == 1 && cut.start == -1 && to_end) return Dim(1);
         if (cut.step == 1 && cut.start < 0 && cut.start > INT32_MIN && to_end)
             return s.smaller(size, Dim(-cut.start));
@@ -51,7 +51,7 @@ std::vector<Dim> cut_content(const std::vector<Dim>& content, const Cut& cut) {
     return out;
 }
 
-// Of rank 5 and above: one axis after the other, each in a form that has it.
+// For rank 5 and above: one axis after the other, each in a form that supports it.
 bool slice_axes_at_run_time(Op& op, Value* x, const std::vector<int64_t>& axes) {
     Nodes n(op);
     std::string now = n.in(0);

@@ -187,7 +187,7 @@ bool prelu_tensor(Op& op) {
 bool prelu(Op& op) {
     Value *x = op.in(0), *slope = op.in(1);
     if (!need_float(op, x)) return false;
-    // One slope, or one a channel of a batch of images.
+    // One slope, or one per channel of a batch of images.
     const size_t count = slope->is_constant() ? slope->constant->count() : 0;
     const int rank = x->rank();
     const bool old = op.opset < 7 && slope->rank() == 1;

@@ -193,7 +193,7 @@ bool dequantize_int8(Op& op) {
 static bool less_zeros(const Tensor& x, const std::vector<int64_t>& zeros, size_t inner,
                        Tensor* to) {
     const size_t count = x.count();
-    // Those that do not fit show soon, mostly: a few are looked at before the next.
+    // Most of those that do not fit are found early, by looking at a few values.
     if (zeros.size() == 1) inner = 1 << 12;
     if (x.type == ElementType::kInt8 && zeros == std::vector<int64_t>(zeros.size(), 0)) {
         *to = x;

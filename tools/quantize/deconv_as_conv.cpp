@@ -13,7 +13,7 @@ namespace {
 
 int taps_of_phase(int kernel, int stride) { return (kernel + stride - 1) / stride; }
 
-// What is cut off behind the outputs of all phases on an axis; negative: they are too few.
+// What is cut off after the outputs of all phases on an axis; negative: there are too few.
 int cut_behind(int kernel, int stride, int added, int pad_behind) {
     return taps_of_phase(kernel, stride) * stride - kernel - added + pad_behind;
 }
@@ -83,7 +83,7 @@ int make_layers(const Deconvolution& s, const ModelLayer& layer, const Model& mo
     const Mat phases = weight.empty() ? Mat() : phase_weights(s, weight);
     if (phases.empty()) return kError;
     ModelLayer conv = as_convolution(s, layer, phases), shuffle, crop;
-    // Of stride 1 the padding is what is not cut off.
+    // With stride 1, the padding is what is not cut off.
     const int left = s.kernel_w - 1 - s.pad_left, top = s.kernel_h - 1 - s.pad_top;
     const int right = s.kernel_w - 1 - s.pad_right + s.output_pad_right;
     const int bottom = s.kernel_h - 1 - s.pad_bottom + s.output_pad_bottom;

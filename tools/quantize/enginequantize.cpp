@@ -234,7 +234,7 @@ private:
         read.insert(read.end(), a_.test.data.begin(), a_.test.data.end());
         return read;
     }
-    // What cannot be written is told before minutes go into it.
+    // Reports files that cannot be written before minutes are spent.
     int check_outputs(const std::vector<std::string>& read) const {
         OutputFiles files(read);
         std::vector<std::string> targets = {files_.param, files_.bin};
@@ -377,7 +377,7 @@ private:
         return how;
     }
 
-    // What quantize_model goes by.
+    // What quantize_model decides by.
     int look_at_blobs(const SampleSource& samples) {
         Progress progress("calibrate", 2 * (long long)samples.count());
         report_.calibration = Calibration(), made_.clear();
@@ -529,7 +529,7 @@ private:
         }
     }
 
-    // Those that nobody said the kind of, the one first whose own error is largest.
+    // Those whose kind was not given, the one with the largest own error first.
     std::vector<std::string> worst_depthwise(const SampleSource& judged, size_t most) {
         QuantizeOptions options = options_;
         options.trial = true;
@@ -584,7 +584,7 @@ private:
         return true;
     }
 
-    // What equalise_channels goes by, of the model as it was.
+    // What equalise_channels decides by, from the original model.
     int look_at_channels(const SampleSource& samples, Calibration* seen) {
         Progress progress("equalise", (long long)samples.count());
         CalibrateOptions how = calibrate_options(bar(&progress));

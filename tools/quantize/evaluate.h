@@ -27,7 +27,7 @@ struct Agreement {
     double cosine() const { return pairs ? cosines / (double)pairs : 1; }
     double sqnr_db() const;  // 200 where there is no noise
     double argmax() const { return places > 0 ? same_argmax / places : 1; }
-    // As a share of the expected values' range.
+    // The error as a share of the expected values' range.
     double max_error() const;
     double mean_error() const;
 };

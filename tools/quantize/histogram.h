@@ -1,4 +1,4 @@
-// What calibration sees of the values of a blob.
+// What calibration records of the values of a blob.
 #ifndef QUOLL_TOOLS_QUANTIZE_HISTOGRAM_H
 #define QUOLL_TOOLS_QUANTIZE_HISTOGRAM_H
 

@@ -102,7 +102,7 @@ int round_weights(const std::vector<float>& scales, bool by_channel, ModelLayer*
     const Mat values = quantize_weight(weight, to_mat(scales));
     if (values.empty()) return kOutOfMemory;
     Convolution* const conv = as<Convolution>(op.get());
-    // As ncnn2int8: 1, a scale a group; 2, one a channel.
+    // As ncnn2int8: 1, a scale per group; 2, one per channel.
     const int term = conv && conv->grouped ? 1 : 2;
     (conv ? conv->int8_scale_term : as<InnerProduct>(op.get())->int8_scale_term) = term;
     layer->set_params(*op);

@@ -40,7 +40,7 @@ public:
 //   the area below the precision that is made monotonic (PASCAL VOC 2012 development kit, section
 //   3.4.1; boxes without its pixel added to their sizes). map: COCO's, the mean over
 //   intersections over union from 0.5 to 0.95 in steps of 0.05 of the precision at 101 recalls, of
-//   at most 100 boxes a class and sample (cocodataset.org, "Detection evaluation"). The first
+//   at most 100 boxes per class and sample (cocodataset.org, "Detection evaluation"). The first
 //   output has rows of label, score, x1, y1, x2, y2, as DetectionOutput; the truth is "LABEL X1 Y1
 //   X2 Y2; LABEL ...".
 // wer: substitutions, deletions and insertions that turn what was recognised into the truth, by the

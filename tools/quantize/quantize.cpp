@@ -23,7 +23,7 @@ BlobSizes known_sizes(const Model& model, const BlobSizes& given) {
 
 namespace {
 
-// Of an int8 layer; rows 0 if its weights have no scales.
+// For an int8 layer; rows 0 if its weights have no scales.
 WeightGrid static_grid(const ModelLayer& layer, const WeightOptions& options, bool affine) {
     WeightGrid grid;
     const std::unique_ptr<Layer> op = layer.make_operator();
@@ -70,7 +70,7 @@ public:
     }
 
 private:
-    // What is said of the layer goes before the bits of its input.
+    // What is given for the layer has precedence over the bits of its input.
     std::string kind_of(const Int8Target& target) const {
         const auto layer = options_.layers.find(target.name);
         const bool said = layer != options_.layers.end() && !layer->second.kind.empty();

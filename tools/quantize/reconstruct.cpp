@@ -52,7 +52,7 @@ private:
     Net net_;
 };
 
-// What a layer multiplies with a row of weights: patches of a convolution's input, rows of an inner
+// What a layer multiplies by a row of weights: patches of a convolution's input, rows of an inner
 // product's.
 class Patches {
 public:

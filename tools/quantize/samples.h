@@ -35,7 +35,7 @@ public:
 // How an image becomes an input: (pixel - mean) * norm by channel.
 struct ImageForm {
     std::string pixel;              // RGB, BGR, GRAY, RGBA, BGRA; "": by the input's channels
-    std::vector<float> mean, norm;  // none, one for all or one a channel
+    std::vector<float> mean, norm;  // none, one for all or one per channel
     int w = 0, h = 0;               // 0: the input's size, or the image's own where it says none
 };
 // "" or what is wrong with it.
@@ -47,7 +47,7 @@ struct DataOptions {
     // with one axis more than the input, or with a larger batch, holds several samples.
     std::vector<std::string> data;
     std::map<std::string, ImageForm> forms;  // by input; "": of all others
-    std::string labels;                      // a file of one number a line, in the data's order
+    std::string labels;                      // a file of one number per line, in the data's order
     bool text_labels = false;                // its lines are text, which truth() gives
 };
 

@@ -174,7 +174,7 @@ int read_inner_product(const InnerProduct& op, const ModelLayer& layer, const Sh
     p->n = op.num_output, p->k = op.weight_data_size / op.num_output;
     if (op.activation_type != 0 || op.int8_scale_term != 0)
         return *why = "an inner product with activation has no blocks of weights", kOk;
-    // Of other inputs the product would be a blob of more axes.
+    // With other inputs the product would be a blob of more axes.
     if (input.dims != 2 || input.w != p->k)
         return *why = "blocks of weights take rows: its input is not known to have 2 axes", kOk;
     p->weight = float_weight(layer, "weight_data");
@@ -198,8 +198,8 @@ int read_gemm(const Gemm& op, const ModelLayer& layer, Product* p, std::string* 
     return kOk;
 }
 
-// Of which one unit of the integers is a half float, if it is not too small or too large for that:
-// such weights take a tenth less memory.
+// Rounded so that one unit of the integers is an f16 value, if it is not too small or too large for
+// that: such weights take a tenth less memory.
 float half_scale(float unit) {
     const bool normal = unit >= 0x1p-14f && unit < 65504.f;
     return 1.f / (normal ? float16_to_float32(float32_to_float16(unit)) : unit);

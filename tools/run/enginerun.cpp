@@ -63,7 +63,8 @@ void add_options(CommandLine* line, Arguments* a) {
     line->option("-o,--output", a->outputs, "NAME=FILE.npy: any blob, once for each")
         .one_at_a_time();
     a->run.add_to(line);
-    line->option("--repeat", a->repeat, "run N times more after the first, print the times; default 0")
+    line->option("--repeat", a->repeat,
+                 "run N times more after the first, print the times; default 0")
         .between(1, 1000000);
     line->flag("--batch", a->batch, "the first axis of every input array is the batch");
     line->flag("--show-io", a->show_io, "list the model's inputs and outputs");
@@ -74,8 +75,8 @@ bool ends_with(const std::string& s, const std::string& end) {
     return s.size() >= end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
 }
 
-// What the Input or Output layer that makes a blob says of the array; null if it says nothing. A blob
-// that was fused away has none.
+// What the Input or Output layer that makes a blob says about its array; null if it says nothing. A
+// blob that was fused away has none.
 const TensorSpec* array_of(const Net& net, int blob) {
     const int producer = net.blobs()[blob].producer;
     const Layer* layer = producer < 0 ? nullptr : net.layers()[producer];

@@ -8,19 +8,19 @@
 
 namespace quoll {
 
-// Of X (expected) and X' (got). Values that are not finite in either are left out of the numbers
-// and counted.
+// Measures of X (expected) and X' (got). Values that are not finite in either are left out of the
+// numbers and counted.
 struct Comparison {
     bool same_shape = false;
-    double similarity = 0;           // X.X' / (|X| |X'|); 1 if both are 0; 0 if no place is finite
-    double sqnr = 0;                 // 10 log10(|X|^2 / |X - X'|^2), dB; infinite if they are the same
-    double pixel_accuracy = 0;       // part of the places whose largest value has the same index
-    double signal = 0, noise = 0;    // |X|^2, |X - X'|^2
-    double max_error = 0;            // largest |X - X'|
-    double error_sum = 0;            // of |X - X'|
-    double range = 0;                // largest X less smallest
-    double largest = 0;              // largest finite |X|, whatever X' is there
-    size_t count = 0, compared = 0;  // values; those that are finite in both
+    double similarity = 0;      // X.X' / (|X| |X'|); 1 if both are 0; 0 if no place is finite
+    double sqnr = 0;            // 10 log10(|X|^2 / |X - X'|^2), dB; infinite if they are the same
+    double pixel_accuracy = 0;  // part of the places whose largest value has the same index
+    double signal = 0, noise = 0;          // |X|^2, |X - X'|^2
+    double max_error = 0;                  // largest |X - X'|
+    double error_sum = 0;                  // of |X - X'|
+    double range = 0;                      // largest X less smallest
+    double largest = 0;                    // largest finite |X|, whatever X' is there
+    size_t count = 0, compared = 0;        // values; those that are finite in both
     size_t bad_got = 0, bad_expected = 0;  // values that are no numbers, or infinite
     size_t only_got = 0;                   // those in X' where X has a finite one
 

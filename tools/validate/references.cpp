@@ -32,8 +32,8 @@ int run_net(const Net& net, const Blobs& inputs, const std::vector<std::string>&
 
 namespace {
 
-// argv: model, folder, 1 for all tensors. The folder has names.txt, a line an input, and in<i>.npy;
-// it gets answers.txt and out<i>.npy.
+// argv: model, folder, 1 for all tensors. The folder has names.txt, a line per input, and
+// in<i>.npy; it gets answers.txt and out<i>.npy.
 const char kScript[] = R"(
 import sys
 try:

@@ -6,7 +6,7 @@
 
 namespace quoll {
 
-// y = x limited to [min, max]; NaN stays NaN.
+// y = x clamped to [min, max]; NaN stays NaN.
 class Clip : public ElementwiseOperator<Clip> {
 public:
     static void params(Clip& s, ParamVisitor& v);

@@ -6,8 +6,9 @@
 
 namespace quoll {
 
-// y = x * Phi(x), Phi the distribution function of the normal distribution; with fast_gelu the
-// approximation 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) of Hendrycks and Gimpel (2016).
+// y = x * Phi(x), where Phi is the cumulative distribution function of the normal distribution;
+// with fast_gelu the approximation 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) of Hendrycks
+// and Gimpel (2016).
 class GELU : public ElementwiseOperator<GELU> {
 public:
     static void params(GELU& s, ParamVisitor& v);

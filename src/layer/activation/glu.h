@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// Gated linear unit: the first half of an axis times the sigmoid of the second. With an odd size
-// the last index is left out. The axis of a 1-D input is not looked at.
+// Gated linear unit: the first half of an axis times the sigmoid of the second. If the size is odd,
+// the last index is left out. The parameter axis is ignored for a 1-D input.
 class GLU : public Operator<GLU> {
 public:
     GLU();

@@ -6,7 +6,7 @@
 
 namespace quoll {
 
-// y = alpha * x + beta limited to [0, 1].
+// y = alpha * x + beta, clamped to [0, 1].
 class HardSigmoid : public ElementwiseOperator<HardSigmoid> {
 public:
     static void params(HardSigmoid& s, ParamVisitor& v);

@@ -6,7 +6,7 @@
 
 namespace quoll {
 
-// y = x * (alpha * x + beta limited to [0, 1]).
+// y = x * clamp(alpha * x + beta, 0, 1).
 class HardSwish : public ElementwiseOperator<HardSwish> {
 public:
     static void params(HardSwish& s, ParamVisitor& v);

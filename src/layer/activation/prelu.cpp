@@ -16,7 +16,7 @@ void PReLU::weights(PReLU& s, WeightVisitor& v) {
 }
 
 int PReLU::shape(const PReLU& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
-    // As ReLU, which fusion makes of one slope.
+    // As ReLU does, into which fusion turns a PReLU with one slope.
     if (s.num_slope == 1 && in.size() == 1 && in[0].dtype == DType::s8)
         return same_shapes(s, in, out);
     return channelwise_shape(s, in, out, s.num_slope == 1 ? 0 : s.num_slope);

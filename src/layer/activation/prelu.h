@@ -5,7 +5,7 @@
 
 namespace quoll {
 
-// y = x if x > 0, else slope * x; one slope, or one a channel (the outermost axis).
+// y = x if x > 0, else slope * x, with one slope for all or one per channel (the outermost axis).
 class PReLU : public Operator<PReLU> {
 public:
     PReLU();

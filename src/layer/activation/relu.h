@@ -6,7 +6,7 @@
 
 namespace quoll {
 
-// y = x if x > 0, else slope * x; of f32, or of s8 (rounded).
+// y = x if x > 0, else slope * x, of f32 or of s8 (rounded).
 class ReLU : public Operator<ReLU> {
 public:
     ReLU();

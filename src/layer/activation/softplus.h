@@ -7,7 +7,7 @@
 
 namespace quoll {
 
-// log(1 + e^x); what grows is only the first term.
+// log(1 + e^x), written so that only the first term grows.
 inline float softplus(float x) { return (x > 0.f ? x : 0.f) + log1pf(expf(-fabsf(x))); }
 
 // y = log(1 + exp(x)).

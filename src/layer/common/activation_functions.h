@@ -1,6 +1,5 @@
-// The activations that operators with activation_type apply to their results: their formulas and
-// the table of them. The one place where both stand: scalar references, vector kernels, fusion and
-// docs follow from here.
+// The activations that operators with activation_type apply to their results: their formulas and a
+// table of them. Scalar references, vector kernels, fusion and docs all follow from this file.
 //
 // A formula is a functor over a number type V: a vector (simd/math.h), or Real (activation.h) for
 // the reference. It is constructed from the parameters in the order of the table.
@@ -87,7 +86,7 @@ struct Swish {
 };
 
 struct Gelu {
-    // x Phi(x), Phi the distribution function of the normal distribution.
+    // x Phi(x), where Phi is the cumulative distribution function of the normal distribution.
     explicit QUOLL_FORMULA Gelu(const float*) {}
     template <class V>
     QUOLL_FORMULA V operator()(V x) const {

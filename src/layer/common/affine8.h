@@ -1,5 +1,5 @@
-// int8 values q in [-128, 127] that stand for scale * (q - zero_point): ONNX's quantisation, where
-// u8 values and their zero points are stored less 128. (ncnn's has no zero point, rounds half away
+// int8 values q in [-128, 127] that represent scale * (q - zero_point): ONNX's quantisation. u8
+// values and their zero points are stored minus 128. (ncnn's has no zero point, rounds half away
 // from zero and does not use -128.)
 #ifndef QUOLL_LAYER_AFFINE8_H
 #define QUOLL_LAYER_AFFINE8_H

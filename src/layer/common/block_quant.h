@@ -1,7 +1,7 @@
 // Weights quantised in blocks, as Gemm and MultiHeadAttention may hold their matrices: each row is
-// a string of signed integers of 3 (not in ncnn), 4, 6 or 8 bits (little endian, without gaps), and
-// each block of 16 (not in ncnn), 32, 64 or 128 of them has a scale by which its values are
-// divided, and maybe a zero point that is taken off before.
+// a sequence of signed integers of 3 (not in ncnn), 4, 6 or 8 bits (little endian, without gaps).
+// Each block of 16 (not in ncnn), 32, 64 or 128 of them has a scale by which its values are
+// divided, and may have a zero point that is subtracted first.
 #ifndef QUOLL_LAYER_BLOCK_QUANT_H
 #define QUOLL_LAYER_BLOCK_QUANT_H
 
@@ -10,7 +10,7 @@
 namespace quoll {
 
 // The format's quantize_term: 0 none, bits * 100 + input scales * 10 + (0: 32, 1: 64, 2: 128, 3: 16
-// values a block), any other value int8 matrices with scales that Gemm and MultiHeadAttention
+// values per block), any other value int8 matrices with scales that Gemm and MultiHeadAttention
 // describe.
 struct BlockQuant {
     int bits;           // 0: the weights are not of this kind
@@ -26,13 +26,13 @@ struct BlockQuant {
         if (!known) bits = 0;
     }
     explicit operator bool() const { return bits != 0; }
-    // The bits of a value as layers keep it in memory.
+    // The bits of a value in the form in which layers keep it in memory.
     int kept_bits() const { return bits <= 4 ? 4 : 8; }
     int64_t row_bytes(int64_t count) const { return (count * bits + 7) / 8; }
     int64_t blocks(int64_t count) const { return (count + block - 1) / block; }
 };
 
-// Refuses terms that the format does not know, though they would look like int8.
+// Refuses terms that are not in the format; without this check they would count as int8.
 inline int check_quantize_term(const Layer& layer, int term) {
     if (BlockQuant(term) || (term < 300 && (term < 4 || term > 6))) return kOk;
     return layer.fail("quantize_term (18): expected 0 to 3 or 300 to 813, got %d", term);

@@ -25,7 +25,7 @@ Block whole_block(const Mat& m) {
 
 namespace {
 
-// Runs of a few values each: a call of memcpy takes longer than the copy.
+// For runs of a few values, calling memcpy takes longer than the copy.
 template <class T>
 void copy_short_runs(const T* src, size_t src_step, T* dst, size_t dst_step, size_t length,
                      size_t runs) {
@@ -46,7 +46,8 @@ void copy_block(const Mat& src, const Block& block, Mat& dst, const int to[4]) {
         s += block.start[i] * from.step[i] * src.elemsize;
         t += to[i] * into.step[i] * dst.elemsize;
     }
-    // Planes whose rows go on at the same distance in both are one.
+    // Planes are joined if the distance between rows stays the same from one to the next in both
+    // blobs.
     const size_t height = block.size[2];
     const bool one = from.step[1] == height * from.step[2] && into.step[1] == height * into.step[2];
     const size_t rows = one ? height * block.size[1] : height, planes = one ? 1 : block.size[1];

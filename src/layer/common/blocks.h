@@ -1,5 +1,5 @@
-// Rectangular blocks of blobs: what operators that only move data (Concat, Slice, Crop, Padding,
-// Permute, ...) share. Any dtype: elements are moved as elemsize bytes.
+// Rectangular blocks of blobs, for operators that only move data (Concat, Slice, Crop, Padding,
+// Permute, ...). Any dtype: elements are moved as elemsize bytes.
 #ifndef QUOLL_LAYER_BLOCKS_H
 #define QUOLL_LAYER_BLOCKS_H
 

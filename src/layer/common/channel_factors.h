@@ -1,5 +1,5 @@
 // Scales and biases of Quantize, Dequantize and Requantize: one for all, or one for each channel
-// (row of a 2-D blob). A 1-D blob takes the first, as in ncnn.
+// (row of a 2-D blob). A 1-D blob uses the first, as in ncnn.
 #ifndef QUOLL_LAYER_CHANNEL_FACTORS_H
 #define QUOLL_LAYER_CHANNEL_FACTORS_H
 

@@ -9,8 +9,8 @@
 
 namespace quoll {
 
-// Larger kernels, strides, dilations or pads are typing errors; the bound keeps products in 64
-// bits.
+// Larger kernels, strides, dilations or pads can only be mistakes; the bound keeps products within
+// 64 bits.
 static const double kMaxWindow = 1 << 24;
 
 ConvFields::ConvFields(int axes, bool grouped)
@@ -99,7 +99,7 @@ int check_conv_params(const Layer& layer, const ConvFields& s) {
     if (s.num_output % s.group != 0)
         return layer.fail("group (7): num_output %d is not a multiple of %d", s.num_output,
                           s.group);
-    // Kernels of more than 2^31 values are caught by their first two axes.
+    // Two axes suffice to find kernels of more than 2^31 values.
     const int64_t area = (int64_t)s.kernel_w * s.kernel_h;
     const int64_t volume = area > INT_MAX ? area : area * s.kernel_d;
     const int64_t unit = volume > INT_MAX ? volume : volume * s.num_output;
@@ -112,7 +112,7 @@ int check_conv_params(const Layer& layer, const ConvFields& s) {
 }
 
 // The weight input: the kernel's axes, then two channel counts, which share an axis where the
-// kernel has three; num_output says then how many are which.
+// kernel has three; num_output then says how many of each there are.
 static int dynamic_geometry(const Layer& layer, const ConvFields& s, const std::vector<Shape>& in,
                             bool deconvolution, ConvGeometry* g) {
     const Shape& weight = in[1];

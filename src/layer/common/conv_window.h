@@ -1,5 +1,5 @@
-// What the convolution-like operators share: the parameters of a kernel window that slides over w,
-// h and d, and the geometry that follows from them for an input of a given size.
+// Common to the convolution-like operators: the parameters of a kernel window that slides over w, h
+// and d, and the geometry that follows from them for an input of a given size.
 //
 // The 1-D operators slide over w alone, and the rows of their blobs are the channels; the 3-D ones
 // slide over the d of 4-D blobs too. Everything behind the geometry sees three axes, the unused
@@ -12,11 +12,11 @@
 
 namespace quoll {
 
-// pad_left and its like of "SAME": as many as keep ceil(size / stride) outputs, the odd one at the
-// end (upper) or at the beginning (lower).
+// Values of pad_left and the other pads for "SAME": as much padding as gives ceil(size / stride)
+// outputs, an odd one at the end (upper) or at the beginning (lower).
 enum { kPadSameUpper = -233, kPadSameLower = -234 };
 
-// The fields of the format that all of them have, for the axes that they have.
+// The fields that all of them have in the format, for the axes that they have.
 struct ConvFields {
     int axes;      // 1 to 3: w, h, d
     bool grouped;  // the operator has the parameter group
@@ -43,7 +43,7 @@ struct ConvFields {
     bool depthwise() const { return group == num_output && weight_data_size / maxk() == group; }
 };
 
-// The schema lines of ConvFields, save dynamic_weight.
+// The schema lines of ConvFields except dynamic_weight.
 void conv_params(ConvFields& s, ParamVisitor& v);
 // weight_data (tagged) and bias_data, unless the weights are dynamic.
 void conv_weights(ConvFields& s, WeightVisitor& v);
@@ -51,7 +51,7 @@ void conv_weights(ConvFields& s, WeightVisitor& v);
 FusionTarget conv_fusion_target(ConvFields& s, int int8_scale_term);
 // Layer::macs of a convolution.
 int64_t conv_macs(const ConvFields& s, const std::vector<Shape>& in, const std::vector<Shape>& out);
-// After loading: counts that must fit together. Logs and returns a negative code.
+// After loading: checks that the counts fit together. Logs and returns a negative code if not.
 int check_conv_params(const Layer& layer, const ConvFields& s);
 
 // One axis of a sliding window; sizes count scalars.
@@ -61,7 +61,7 @@ struct WindowAxis {
 
     static WindowAxis none() { return WindowAxis{1, 1, 1, 1, 1, 0, 0}; }
     int extent() const { return dilation * (kernel - 1) + 1; }
-    // The place of tap k of window i, in input coordinates (of a deconvolution: where tap k of
+    // The position of tap k of window i, in input coordinates (for a deconvolution: where tap k of
     // input i goes, in output coordinates).
     int64_t position(int i, int k) const {
         return (int64_t)i * stride + (int64_t)k * dilation - before;
@@ -98,8 +98,8 @@ int convolve_axis(const Layer& layer, const char* name, int pad_before, int pad_
 
 // The output that follows from g, of a batch item.
 Shape conv_output_shape(const ConvFields& s, const ConvGeometry& g, DType dtype);
-// An input or output with its channels in c: of 1-D operators by rows_as_channels, of others the
-// blob itself with one axis more than they convolve.
+// An input or output with its channels in c: for 1-D operators by rows_as_channels, for others the
+// blob itself, which has one axis more than they convolve.
 Mat conv_channels(const ConvFields& s, const Mat& blob);
 // Creates `top` as conv_output_shape says, and its conv_channels.
 int create_conv_top(const ConvFields& s, const ConvGeometry& g, DType dtype, int elempack,
@@ -113,8 +113,8 @@ int fill_with_bias(const Layer& layer, const ConvFields& s, const std::vector<Ma
 // The weight of a layer with dynamic weights as a 1-D Mat (a view where possible).
 int flat_weight(const Layer& layer, const Mat& input, const Option& opt, Mat* flat);
 
-// f32 weights rounded to int8; each of the scales.w scales goes with an equal share of them. Empty
-// when memory runs out.
+// f32 weights rounded to int8; each of the scales.w scales is for an equal share of them. Empty if
+// memory runs out.
 Mat quantize_weight(const Mat& weight, const Mat& scales);
 // pad_value as an int8 value: truncated, as in ncnn's padding, not rounded as the values are.
 inline signed char int8_pad_value(float v) {

@@ -22,8 +22,8 @@ void sort_by_score(std::vector<Detection>* boxes);
 // Drops all boxes but the first `count`; negative: none.
 void keep_first(std::vector<Detection>* boxes, int count);
 
-// Keeps, of sorted boxes, those whose intersection with each box kept before is at most `threshold`
-// of their union; at most `most` of them.
+// Keeps those of the sorted boxes whose intersection with each box kept before is at most
+// `threshold` of their union, and no more than `most`.
 void suppress_overlaps(std::vector<Detection>* boxes, float threshold, size_t most = SIZE_MAX);
 
 // A blob with one row per box: label, score, xmin, ymin, xmax, ymax. Without boxes it has 2 axes, w

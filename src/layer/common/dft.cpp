@@ -8,7 +8,7 @@ static const double kPi = 3.14159265358979323846;
 
 // b: a root of unity.
 static Complex product(Complex a, Complex b) {
-    // Zeros of the roots count even beside infinities, as in real arithmetic.
+    // A zero root times infinity has to count, as in real arithmetic.
     if (b.im == 0) return Complex{a.re * b.re, a.im * b.re};
     if (b.re == 0) return Complex{-a.im * b.im, a.re * b.im};
     return Complex{a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
@@ -61,7 +61,7 @@ void Dft::transform(const Complex* in, Complex* out, Complex* scratch) const {
 }
 
 void stft_params(StftFields& s, ParamVisitor& v) {
-    // Longer frames are typing errors.
+    // Longer frames can only be mistakes.
     const double most = 1 << 24;
     v(0, "n_fft", s.n_fft, 0, "length of a frame", between(1, most));
     v(2, "hoplen", s.hoplen, s.n_fft / 4, "step from frame to frame", between(1, most));

@@ -17,7 +17,7 @@ class Dft {
 public:
     // Makes the roots of unity; a negative code when memory runs out.
     int create(int n);
-    // Bytes of the scratch memory that transform() wants.
+    // Bytes of scratch memory that transform() needs.
     size_t scratch_size() const { return (size_t)n_ * sizeof(Complex); }
     // in and out have n values and must not overlap.
     void transform(const Complex* in, Complex* out, Complex* scratch) const;

@@ -60,7 +60,7 @@ unsigned FloatFormat::encode(float x) const {
     if (isinf(x)) return sign | top;
     if (x == 0.f) return sign;
     const int exponent = std::max(ilogbf(x), smallest_exponent());
-    // The implied bit of the mantissa adds one to an exponent that is less by one.
+    // The exponent is one less, and the implied bit of the mantissa adds one to it.
     const unsigned steps = (unsigned)ldexp(fabs((double)x), mantissa_bits - exponent);
     const int before = exponent + bias - 1;
     return sign | (unsigned)((before << mantissa_bits) + (int)steps);

@@ -18,7 +18,7 @@ struct FloatFormat {
         kMinusZero,   // the code of -0 is NaN; there are no infinities
         kFiniteOnly,  // NaN becomes 0
     };
-    // To the nearest, of two the even one; away from 0; towards 0.
+    // To nearest, half to even; away from 0; towards 0.
     enum Rounding { kNearest, kUp, kDown };
 
     int exponent_bits, mantissa_bits, bias;
@@ -26,11 +26,11 @@ struct FloatFormat {
     bool is_signed;  // else there is no 0 either: every code is a power of two, or NaN
 
     float largest() const;
-    // The value of the format that stands for x. What is too large becomes the largest value with
-    // `saturate`, else infinity, or NaN where there is none. Without a sign: NaN for what is below
-    // 0, and what is smaller than the smallest value becomes that with `saturate`, else NaN.
+    // x rounded to the format. A value that is too large becomes the largest one with `saturate`,
+    // else infinity, or NaN where there is none. In formats without a sign, negative values become
+    // NaN, and those smaller than the smallest one become that with `saturate`, else NaN.
     float round(float x, bool saturate, Rounding rounding = kNearest) const;
-    // The value of a code, of which only the low bits count; the code of what round() gave.
+    // The value of a code, of which only the low bits count; the code of a result of round().
     float decode(unsigned code) const;
     unsigned encode(float x) const;
 

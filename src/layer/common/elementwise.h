@@ -1,4 +1,4 @@
-// What the scalar references of elementwise operators share.
+// Common to the scalar references of elementwise operators.
 #ifndef QUOLL_LAYER_ELEMENTWISE_H
 #define QUOLL_LAYER_ELEMENTWISE_H
 

@@ -1,4 +1,4 @@
-// What holds of blobs of any elempack, for layers and for plans.
+// Facts about blobs of any elempack, for layers and plans.
 #ifndef QUOLL_LAYER_ELEMPACK_H
 #define QUOLL_LAYER_ELEMPACK_H
 

@@ -187,7 +187,7 @@ long long of_ints(int function, long long a, long long b) {
 }
 
 bool is_int_value(long long i) { return i >= INT_MIN && i <= INT_MAX; }
-// The floats within these bounds convert to an int; -2^31 and 2^31 are exact.
+// Floats within these bounds fit into an int; -2^31 and 2^31 are exact as floats.
 bool is_int_value(float f) { return f > -2147483648.f && f < 2147483648.f; }
 
 }  // namespace
@@ -195,7 +195,7 @@ bool is_int_value(float f) { return f > -2147483648.f && f < 2147483648.f; }
 // Recursive descent over the text; the depth of the recursion is bounded by kMaxDepth.
 class ExpressionParser {
 public:
-    // by_order: a function takes the terms that follow, as many as it has arguments, wherever
+    // by_order: a function takes as many of the following terms as it has arguments, wherever
     // parentheses close.
     ExpressionParser(const Layer& layer, const char* name, const std::string& text, bool by_order,
                      Expression* out)

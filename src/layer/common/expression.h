@@ -2,12 +2,12 @@
 //
 //   *(0w,2),-1,+(0c,1c)
 //
-// is a list of three values: twice the width of input 0, -1, and the sum of two channel counts.
-// A term is a number, a size (input index followed by w, h, d, c or n), or function(term, ...).
+// is a list of three values: twice the width of input 0, -1, and the sum of two channel counts. A
+// term is a number, a size (input index followed by w, h, d, c or n), or function(term, ...).
 // Numbers without fraction are ints, others f32; + - * // max min abs neg sign square keep ints
-// ints, / and the transcendental functions give f32, floor ceil round trunc give ints, and / or
-// xor lshift rshift take ints only. On ints // drops the fraction as C does, on f32 it rounds down.
-// What is not whole at the end of a term of the list loses its fraction.
+// ints, / and the transcendental functions give f32, floor ceil round trunc give ints, and / or xor
+// lshift rshift take ints only. On ints // drops the fraction as C does, on f32 it rounds down. The
+// final value of a term of the list loses its fraction.
 #ifndef QUOLL_LAYER_EXPRESSION_H
 #define QUOLL_LAYER_EXPRESSION_H
 
@@ -25,11 +25,12 @@ public:
     // Longest text, and deepest nesting of parentheses, that parse() takes.
     enum { kMaxLength = 4096, kMaxDepth = 64 };
 
-    // Reads the text; fails through layer.fail with what stands where. Empty text: no values.
+    // Reads the text; on an error calls layer.fail with the text and position. An empty text has no
+    // values.
     int parse(const Layer& layer, const char* name, const std::string& text);
 
-    // The values for inputs of these sizes. Fails on a missing input, division by zero, and on
-    // values that no int holds.
+    // The values for inputs of these sizes. Fails if an input is missing, on a division by zero,
+    // and on values that do not fit into an int.
     int evaluate(const Layer& layer, const std::vector<Shape>& inputs,
                  std::vector<int>* values) const;
 
@@ -43,7 +44,7 @@ public:
 private:
     friend class ExpressionParser;
 
-    // A value on its way: an int, or an f32 number.
+    // An intermediate value: an int, or an f32 number.
     struct Value {
         bool is_int;
         long long i;

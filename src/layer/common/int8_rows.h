@@ -7,8 +7,8 @@
 
 namespace quoll {
 
-// The factor that maps the largest of `rows` x `count` values, `step` floats from row to row, to
-// 127.
+// The factor that maps the largest magnitude of `rows` x `count` values to 127; rows are `step`
+// floats apart.
 float int8_scale(const float* x, int rows, size_t step, int count);
 
 void to_int8(const float* x, int count, float scale, signed char* out);

@@ -14,7 +14,7 @@ inline int32_t int_power(int32_t x, int32_t n) {
     return (int32_t)result;
 }
 
-// Quotient towards zero; the one that does not fit (the least int by -1) wraps.
+// The truncated quotient; the only one that does not fit (the least int by -1) wraps.
 inline int32_t int_quotient(int32_t x, int32_t y) {
     return y == 0 ? 0 : y == -1 ? (int32_t)(0u - (uint32_t)x) : x / y;
 }

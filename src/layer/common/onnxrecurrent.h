@@ -1,6 +1,6 @@
-// ONNX's LSTM, GRU and RNN (operator set 14), all of what they define: OnnxLSTM, OnnxGRU and
-// OnnxRNN differ in the gates and in what a step makes of them. LSTM, GRU and RNN are the plainer
-// ones of ncnn.
+// ONNX's LSTM, GRU and RNN (operator set 14) with all their attributes. OnnxLSTM, OnnxGRU and
+// OnnxRNN differ in their gates and in how a step combines them. LSTM, GRU and RNN are ncnn's
+// simpler operators.
 #ifndef QUOLL_LAYER_ONNXRECURRENT_H
 #define QUOLL_LAYER_ONNXRECURRENT_H
 
@@ -8,8 +8,8 @@
 
 namespace quoll {
 
-// The activations of the ONNX operators; the words in brackets are alpha and beta, by default 1 and
-// 0 where no number is given.
+// The activations of the ONNX operators. The numbers in brackets are the defaults of alpha and
+// beta; without any, these are 1 and 0.
 enum OnnxActivation {
     kOnnxRelu,
     kOnnxTanh,
@@ -27,8 +27,8 @@ enum OnnxActivation {
 
 // Blobs are ONNX's tensors with all axes: X [seq, batch, input], Y [seq, directions, batch,
 // hidden], Y_h, Y_c and the initial states [directions, batch, hidden]; with layout 1 [batch, seq,
-// input], [batch, seq, directions, hidden] and [batch, directions, hidden]. An X of two axes is a
-// batch of one without the axis, and nothing else has it then either. Inputs: X, with
+// input], [batch, seq, directions, hidden] and [batch, directions, hidden]. If X has two axes, it
+// is one sequence without a batch axis, which the other blobs then lack, too. Inputs: X, with
 // dynamic_weight W, R and B, then sequence_lens, initial_h, initial_c and, with dynamic_weight, P,
 // each if the parameters say that it is there. Outputs: Y, Y_h, Y_c, or the first one or two of
 // them. Steps beyond a sequence's length are 0 in Y.
@@ -71,16 +71,15 @@ public:
         float alpha, beta;
         double operator()(double x, float clip) const;
     };
-    // A state of one item, and what a step needs to change it. x and h hold the gates' sums, biases
-    // included (h without the last gate where that has a product of its own).
+    // The state of one item, and what a step needs to update it. x and h hold the gates' sums with
+    // biases (h lacks the last gate if that has a separate product).
     struct Step {
         const float *x, *h;
         const float* peephole;  // null: none
         float *hidden, *cell;
         const Function* f;
     };
-    // True for the activations that ONNX takes when none are given, without clip, peepholes and
-    // input_forget.
+    // True for ONNX's default activations without clip, peepholes and input_forget.
     bool is_plain() const;
 
 protected:
@@ -114,11 +113,13 @@ protected:
                          int count, float* out, const Option& opt) const;
     // True if multiply() rounds all rows that it is given itself; they have no gaps then.
     virtual bool rounds_rows() const { return false; }
-    // Changes the state. last: the product of the last gate where that has one of its own.
+    // Updates the state. last: the product of the last gate, if that has a separate one.
     virtual void update(const Step& s, const float* last) const = 0;
-    // True for a GRU: what B adds to the state's product of the last gate stays with it.
+    // True for a GRU, in whose last gate the bias of the state's product is not merged with the
+    // input's.
     virtual bool keeps_last_bias() const { return false; }
-    // True for a GRU, !variant: the product of the last gate is of what reset() makes of the state.
+    // True for a GRU with !variant, where the product of the last gate takes the result of reset()
+    // instead of the state.
     virtual bool splits_last_gate() const { return false; }
     virtual void reset(const Step&, float*) const {}
 

@@ -17,7 +17,7 @@ Recurrent::Recurrent(int gates, int bias_rows, bool has_cell)
       has_cell_(has_cell) {}
 
 void Recurrent::recurrent_params(ParamVisitor& v) {
-    // More is a typing error; the bound keeps the products of sizes in 64 bits.
+    // Larger sizes can only be mistakes; the bound keeps products within 64 bits.
     const Range size = between(1, 1 << 20);
     v(0, "num_output", num_output, 0, "values of an output row and direction", size);
     v(1, "weight_data_size", weight_data_size, 0, "scalars of weight_xc_data", at_least(1));
@@ -107,7 +107,8 @@ RecurrentMatrix Recurrent::matrix(Weight which, int d) const {
     } else {
         m.weight = (const float*)weight + begin;
     }
-    // The biases of the gates go with the input; one more (GRU) is the last gate's of the state.
+    // The biases of the gates are added to the input's product; a fourth one (GRU) belongs to the
+    // state's product of the last gate.
     const float* bias = (const float*)bias_c_data + (size_t)d * bias_rows_ * hidden_size;
     m.first_bias = m.rows;
     if (which == kInput) m.first_bias = 0, m.bias = bias;
@@ -116,7 +117,7 @@ RecurrentMatrix Recurrent::matrix(Weight which, int d) const {
     return m;
 }
 
-// x rounded to int8 such that the largest magnitude becomes 127; the value of one step.
+// Rounds x to int8 so that the largest magnitude becomes 127. Returns the quantisation step.
 static float quantize_row(const float* x, int count, signed char* rounded) {
     float most = 0.f;
     for (int i = 0; i < count; i++) most = std::max(most, fabsf(x[i]));
@@ -161,7 +162,7 @@ int Recurrent::make_state(int index, const std::vector<Mat>& bottoms, const std:
     return kOk;
 }
 
-// What the directions of a call share.
+// Common to the directions of a call.
 struct Recurrent::Sequence {
     const Mat* input;
     Mat* output;

@@ -1,5 +1,4 @@
-// What RNN, LSTM and GRU share: they differ in the number of gates and in what a step makes of
-// them.
+// Common to RNN, LSTM and GRU, which differ in the number of gates and in how a step combines them.
 #ifndef QUOLL_LAYER_RECURRENT_H
 #define QUOLL_LAYER_RECURRENT_H
 
@@ -13,7 +12,7 @@ namespace quoll {
 struct RecurrentMatrix {
     int rows, columns;
     const float* weight;             // f32, or null:
-    const signed char* weight_int8;  // s8, with one scale a row
+    const signed char* weight_int8;  // s8, with one scale per row
     const float* scales;
     const float* bias;  // of the rows from first_bias on; the others have none
     int first_bias;
@@ -21,10 +20,10 @@ struct RecurrentMatrix {
     float bias_of(int row) const { return row < first_bias ? 0.f : bias[row - first_bias]; }
 };
 
-// The input is [T, size], a row a step; the first output [T, num_directions * num_output]. States
-// (hidden [num_directions, num_output]; of LSTM also cell [num_directions, hidden_size]) are
-// further inputs and outputs, all of them or none: without inputs they begin at 0. Direction 1 of a
-// bidirectional layer, or the only one of a reverse layer, begins with the last step.
+// The input is [T, size], a row per step; the first output [T, num_directions * num_output]. States
+// (hidden [num_directions, num_output]; for LSTM also cell [num_directions, hidden_size]) are
+// further inputs and outputs, either all or none; without such inputs they begin at 0. Direction 1
+// of a bidirectional layer, or the only one of a reverse layer, begins with the last step.
 class Recurrent {
 public:
     Recurrent(int gates, int bias_rows, bool has_cell);
@@ -72,7 +71,8 @@ protected:
     // scratch: bytes for one row of x. 0, or a negative code when memory runs out.
     virtual int multiply(Weight which, int d, const float* x, int count, float* out,
                          signed char* scratch, const Option& opt) const;
-    // A step: from the gates' sums of input and state (biases included) the new state, in place.
+    // One step: computes the new state in place, from the gates' sums of input and state (biases
+    // included).
     virtual void update(const float* x, const float* h, float* hidden, float* cell) const = 0;
 
 private:

@@ -1,6 +1,6 @@
-// What the operators that pool a region of interest share. Input 0 is a feature map of up to 3
-// axes, input 1 holds the region x1, y1, x2, y2 as its first four values, in units of the image
-// that spatial_scale turns into those of the map. As in ncnn there is one region a run.
+// Common to the operators that pool a region of interest. Input 0 is a feature map of up to 3 axes,
+// input 1 holds the region x1, y1, x2, y2 as its first four values, in units of the image that
+// spatial_scale turns into those of the map. As in ncnn there is one region per run.
 #ifndef QUOLL_LAYER_ROI_H
 #define QUOLL_LAYER_ROI_H
 

@@ -44,7 +44,7 @@ Allocator* cache_allocator() {
 
 Header* header_of(const Mat& m) { return (Header*)((char*)m.refcount - kMallocAlign); }
 
-// Whether `cur` fits behind `past` in its own block, and nobody has put anything there: if so it is
+// Whether `cur` fits after `past` in the same block, and nothing else is there; if so, the room is
 // reserved.
 bool reserve_rows(const Mat& past, const Mat& cur) {
     if (past.empty() || !past.refcount || past.allocator != cache_allocator()) return false;
@@ -56,8 +56,7 @@ bool reserve_rows(const Mat& past, const Mat& cur) {
            h->rows.compare_exchange_strong(rows, rows + cur.h);
 }
 
-// Room for a quarter more, so that copying takes the same time for each row, however many there
-// are.
+// Room for a quarter more rows, so that copying costs a constant amount of time per row.
 int create_cache(const Mat& cur, int rows, Mat* all) {
     const int capacity = (int)std::min<int64_t>(rows + std::max<int64_t>(32, rows / 4), INT_MAX);
     Allocator* const allocator = cache_allocator();

@@ -56,7 +56,7 @@ public:
             refuse("%s (%d): expected a string", name, id);
     }
 
-    // Parameters that the operator does not know: a newer file, or a typing error.
+    // Parameters that the operator does not have: the file is newer, or has a mistake.
     void report_unknown() const {
         // 30 and 31 are shape hints and feature masks of any layer.
         for (int id = 0; id < 30; id++)
@@ -176,7 +176,7 @@ private:
         else if (from_)
             keep_unconverted(id);
     }
-    // Memory ran out: the values stay as they came. An empty array is the default.
+    // If memory runs out, the values stay as they are. An empty array is the default.
     void keep_unconverted(int id) {
         if (!from_->get(id, Mat()).empty()) params.copy(id, *from_);
     }

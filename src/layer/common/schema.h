@@ -3,7 +3,7 @@
 //   class PReLU : public Operator<PReLU> {
 //   public:
 //       static void params(PReLU& s, ParamVisitor& v) {
-//           v(0, "num_slope", s.num_slope, 0, "slopes: 1, or one a channel", at_least(1));
+//           v(0, "num_slope", s.num_slope, 0, "slopes: 1, or one per channel", at_least(1));
 //       }
 //       static void weights(PReLU& s, WeightVisitor& v) {
 //           v(true, "slope_data", s.slope_data, s.num_slope, WeightKind::kRaw, "[num_slope]");
@@ -18,8 +18,9 @@
 // cases and truncated-file fuzzing all follow from these three. Lines are evaluated in order, so a
 // default (or a count) may be an earlier parameter.
 //
-// What else holds of an operator, whatever runs it (that it only moves values, which activation it
-// is, how often it multiplies), it says by overriding the virtuals of traits.h.
+// Other properties of an operator, which do not depend on what runs it (that it only moves values,
+// which activation it is, how many multiplications it has), are given by overriding the virtuals of
+// traits.h.
 #ifndef QUOLL_LAYER_SCHEMA_H
 #define QUOLL_LAYER_SCHEMA_H
 
@@ -113,8 +114,8 @@ int create_tops(const Layer& layer, const std::vector<Mat>& bottom_blobs,
 // sizes.
 int check_input_sizes(const Layer& layer, const std::vector<Shape>& bottoms);
 
-// Base of every built-in operator. T's constructor sets one_blob_only, support_inplace and the
-// like.
+// Base of every built-in operator. T's constructor sets one_blob_only, support_inplace and similar
+// flags.
 template <class T>
 class Operator : public Layer {
 public:

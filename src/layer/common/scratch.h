@@ -1,4 +1,4 @@
-// Short lists that a layer needs while it runs, without allocations in steady state.
+// Short lists that a layer needs while it runs, without allocations once sizes have been seen.
 #ifndef QUOLL_LAYER_SCRATCH_H
 #define QUOLL_LAYER_SCRATCH_H
 
@@ -24,7 +24,7 @@ public:
     ~Scratch() {
         list_.clear();
         QUOLL_TRY { kept().push_back(std::move(list_)); }
-        QUOLL_CATCH(const std::bad_alloc&) {}  // the next list finds no memory here, that is all
+        QUOLL_CATCH(const std::bad_alloc&) {}  // then the next list just has to allocate
     }
     std::vector<T>& operator*() { return list_; }
     const std::vector<T>& operator*() const { return list_; }

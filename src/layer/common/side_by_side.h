@@ -12,8 +12,8 @@ namespace quoll {
 // The cost of beginning and ending a region, in multiply-adds for each of its threads (1.5 us; on
 // 16 threads a layer takes 20 to 30 us whatever it computes).
 const double kRegionThread = 150000;
-// Threads that share a piece each take longer than their part of the work, by this fraction for
-// each of them: the parts are uneven, and blobs are in other cores' caches (measured with 1 to 16
+// Sharing a piece costs each thread more than its part of the work: this fraction for each thread
+// that shares it. The parts are uneven, and blobs are in other cores' caches (measured with 1 to 16
 // threads).
 const double kSharing = 1. / 32;
 

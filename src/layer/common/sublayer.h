@@ -1,4 +1,4 @@
-// Layers that another layer uses for its work.
+// Layers that another layer runs as part of its own work.
 #ifndef QUOLL_LAYER_SUBLAYER_H
 #define QUOLL_LAYER_SUBLAYER_H
 

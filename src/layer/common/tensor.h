@@ -1,5 +1,6 @@
-// What the tensor operators (ONNX semantics, docs/operators/tensor.md) share: values of a planar
-// Mat by number, by index and along an axis, whatever their type. Steps and numbers count values.
+// Common to the tensor operators (ONNX semantics, docs/operators/tensor.md): access to the values
+// of a planar Mat by number, by index and along an axis, whatever their type. Steps and numbers
+// count values.
 #ifndef QUOLL_LAYER_TENSOR_H
 #define QUOLL_LAYER_TENSOR_H
 
@@ -38,7 +39,7 @@ int create_tensors(const Layer& layer, const std::vector<Mat>& bottoms, std::vec
 // Creates the outputs for inputs without values, which may have values if with_values is set.
 int create_from_nothing(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                         bool with_values, const Option& opt);
-// forward_empty for operators whose outputs, being sums of nothing, all have this value.
+// forward_empty for operators whose outputs are empty sums and therefore all have this value.
 int fill_without_terms(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                        float value, const Option& opt);
 // A copy with memory of its own.
@@ -48,11 +49,11 @@ int clone_tensor(const Mat& m, Mat* copy, const Option& opt);
 // than 4 sizes, negative ones, and more than 2^31 - 1 values are refused.
 std::vector<int> sizes_of(const Shape& shape);
 int shape_of_sizes(const Layer& layer, const std::vector<int>& sizes, DType dtype, Shape* shape);
-// Completes the sizes to which a tensor without values is reshaped. A -1 among them becomes what
-// the other sizes leave, not counting those that are 0: so a tensor that is only regrouped keeps
-// its sizes. It becomes 0 if the others are not 0.
+// Completes the sizes to which a tensor without values is reshaped. A -1 becomes what the other
+// sizes leave, not counting sizes of 0, so that a tensor that is only regrouped keeps its sizes. It
+// becomes 0 if no other size is 0.
 int complete_empty_sizes(const Layer& layer, const Shape& in, std::vector<int>* sizes);
-// The whole numbers of an s32 blob, at most `most` of them.
+// The integers of an s32 blob, at most `most` of them.
 int read_ints(const Layer& layer, const char* what, const Mat& m, int most, std::vector<int>* out);
 std::vector<int> ints_of_param(const Mat& param);
 
@@ -77,7 +78,7 @@ inline int wrap_index(int index, int size) {
     return index < 0 ? index + size : index;
 }
 
-// The place of value number i in the order c d h w.
+// The position in memory of value number i in the order c d h w.
 class Flat {
 public:
     explicit Flat(const Mat& m) : plane_(0), step_(m.cstep) {

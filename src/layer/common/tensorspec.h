@@ -9,7 +9,7 @@ namespace quoll {
 // declares it: an ONNX tensor of some rank and element type. Programs give and take such arrays.
 struct TensorSpec {
     int rank = -1;         // axes of the array; -1: nothing is said
-    Mat sizes;             // s32, one an axis, -1: any
+    Mat sizes;             // s32, one per axis, -1: any
     int element_type = 0;  // ONNX's TensorProto.DataType: 1 float32, 2 uint8, 3 int8, 6 int32, 7
                            // int64, 9 bool, 10 float16, 11 float64, ...
     int batch = 0;         // 1: axis 0 is the batch count n of the Mat

@@ -1,5 +1,6 @@
-// What graph passes and planners ask of an operator without a list of types: which class it is, and
-// which properties it has. An operator says so in its own header; the defaults promise nothing.
+// What graph passes and planners ask operators, so that they need no lists of types: which class
+// one is, and which properties it has. An operator answers in its own header; the defaults promise
+// nothing.
 #ifndef QUOLL_LAYER_TRAITS_H
 #define QUOLL_LAYER_TRAITS_H
 
@@ -15,32 +16,32 @@ enum Traits {
     // it is, of f32 and s8 blobs alike.
     kMovesValues = 1,
     // The same, but which value it is depends on their order: maxima, ReLU. Rounding, which keeps
-    // the order, may come before the operator as well as behind it.
+    // the order, may therefore come before or after the operator.
     kChoosesValues = 2,
     // The outputs are the input's memory under other names or shapes.
     kSharesMemory = 4,
-    // forward() calls Mat::create for its output and then fills it, so that it gains from memory
-    // that was preset for it (concat elision). Not so if the input is copied first, or passed on.
+    // forward() calls Mat::create for its output and then fills it, so that it can use memory that
+    // was preset for it (concat elision). Not set if the input is copied first, or passed on.
     kCreatesOutput = 8,
     // One output of several inputs, which forward_inplace(vector) may make in the memory of one of
     // them. (Layer::support_inplace: each output is made in that of the input of its number.)
     kOverwritesInput = 16,
-    // plan() may be asked about a batch though the layer takes one item at a time. By the plan that
-    // it makes then forward_planned() fills an output of all items, or finds blobs that are not as
-    // planned, leaves them as they are and returns kOneByOne. Without a plan items go one by one.
+    // plan() may be asked about a batch though the layer takes one item at a time. With the
+    // resulting plan, forward_planned() fills an output of all items, or, if blobs are not as
+    // planned, leaves them as they are and returns kOneByOne. Without a plan items run one by one.
     kPlansBatch = 32,
 };
 enum { kOneByOne = 1 };
 inline bool has_trait(const Layer& layer, Traits trait) { return (layer.traits() & trait) != 0; }
 
-// Those that do run on tile units: without these there is no code for it.
+// Such layers run on tile units; without these there is no code for it.
 #if defined(QUOLL_NO_TILE_UNITS)
 inline bool plans_batch(const Layer&) { return false; }
 #else
 inline bool plans_batch(const Layer& layer) { return has_trait(layer, kPlansBatch); }
 #endif
 
-// Whether forward_inplace() is there to be called on inputs that nobody else needs.
+// Whether forward_inplace() may be called on inputs that nobody else needs.
 inline bool runs_in_place(const Layer& layer) {
     return layer.support_inplace || has_trait(layer, kOverwritesInput);
 }
@@ -80,7 +81,7 @@ inline Option masked_options(const Layer& layer, const Option& opt) {
     return masked;
 }
 
-// Identifies class T: the library has no RTTI.
+// Identifies class T, since the library has no RTTI.
 template <class T>
 const void* class_id() {
     static char id;

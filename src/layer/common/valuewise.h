@@ -1,4 +1,4 @@
-// What tensor operators that map each value by itself, of any type, share.
+// Common to tensor operators that map each value by itself, of any type.
 #ifndef QUOLL_LAYER_VALUEWISE_H
 #define QUOLL_LAYER_VALUEWISE_H
 

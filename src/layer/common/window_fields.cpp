@@ -3,7 +3,7 @@
 namespace quoll {
 
 void window_params(WindowFields& s, ParamVisitor& v, int least_kernel, int least_pad) {
-    // Larger values are typing errors; the bound keeps products in 64 bits.
+    // Larger values can only be mistakes; the bound keeps products within 64 bits.
     const double most = 1 << 24;
     const Range kernel = between(least_kernel, most), positive = between(1, most);
     const Range pad = between(least_pad, most);

@@ -1,4 +1,4 @@
-// A window that slides over w and h, for operators with the format's window parameters that are no
+// A window that slides over w and h, for operators with the format's window parameters other than
 // convolutions of floats: Fold, Unfold, ConvInteger.
 #ifndef QUOLL_LAYER_WINDOW_FIELDS_H
 #define QUOLL_LAYER_WINDOW_FIELDS_H

@@ -1,4 +1,4 @@
-// What the YOLO detection layers share: the channels of one box of a map.
+// Common to the YOLO detection layers: the channels of one box of a map.
 #ifndef QUOLL_LAYER_YOLO_MAP_H
 #define QUOLL_LAYER_YOLO_MAP_H
 
@@ -30,7 +30,7 @@ public:
     const float* row(int channel, int i) const {
         return data_ + channel * map_.cstep + (size_t)i * map_.w;
     }
-    // For each place of row i the highest class score and its class, the first of equal ones.
+    // For each position of row i the highest class score and its class, the first among equal ones.
     void best_classes(int i, std::vector<float>* score, std::vector<int>* label) const {
         const int w = map_.w;
         score->assign(row(5, i), row(5, i) + w);

@@ -1,4 +1,4 @@
-// What ConvInteger and MatMulInteger share: 8-bit values of either sign, and their zero points.
+// Common to ConvInteger and MatMulInteger: signed and unsigned 8-bit values, and their zero points.
 #ifndef QUOLL_LAYER_ZERO_POINTS_H
 #define QUOLL_LAYER_ZERO_POINTS_H
 

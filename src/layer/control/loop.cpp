@@ -4,7 +4,7 @@
 
 namespace quoll {
 
-// Real numbers of 16 bits are told from 0 alone, which is what a condition needs.
+// 16-bit floats are only compared with 0, which is enough for a condition.
 int read_number(const Layer& layer, const Mat& m, double* value) {
     if (m.dims == 0 || m.logical_shape().total() != 1 || !m.data)
         return layer.fail("expected one value, got %s", shape_text(m.logical_shape()).c_str());
@@ -32,7 +32,7 @@ int LoopStart::shape(const LoopStart& s, const std::vector<Shape>& in, std::vect
     for (size_t i = 0; i < 2; i++)
         if (in[i].dims != 0 && in[i].total() != 1)
             return s.fail("expected one value as input %zu, got %s", i, shape_text(in[i]).c_str());
-    // What the loop carries may have other sizes in each iteration.
+    // Carried values may change their sizes from one iteration to the next.
     out.assign(in.size() + 1, Shape());
     out[0] = out[1] = Shape(1, DType::s32);
     out[2] = in[1];

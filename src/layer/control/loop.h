@@ -5,11 +5,11 @@
 
 namespace quoll {
 
-// Where each iteration of a loop begins. Inputs: how often it runs at most (s32, one value),
-// whether it runs at all (one value), then what the loop carries from one iteration to the next.
-// Outputs: the count, the number of the iteration (s32, from 0), the condition, then the carried
-// values. What is computed from these up to the LoopEnd that reads output 0 is the loop's body; the
-// Extractor runs it again and again. ONNX Loop.
+// The beginning of each iteration of a loop. Inputs: the maximum number of iterations (s32, one
+// value), whether the loop runs at all (one value), then the values that it carries from one
+// iteration to the next. Outputs: the count, the index of the iteration (s32, from 0), the
+// condition, then the carried values. The loop's body is what is computed from these up to the
+// LoopEnd that reads output 0; the Extractor runs it repeatedly. ONNX Loop.
 class LoopStart : public TensorOperator<LoopStart> {
 public:
     LoopStart();
@@ -19,9 +19,10 @@ public:
                 const Option& opt) const override;
 };
 
-// Inputs: output 0 of the LoopStart, whether the loop goes on (one value), the carried values for
-// the next iteration, then `scans` values that every iteration adds. Outputs: the carried values as
-// the last iteration left them, then what was added, stacked along a new outermost axis.
+// The end of a loop's body. Inputs: output 0 of the LoopStart, whether the loop goes on (one
+// value), the carried values for the next iteration, then `scans` values to collect. Outputs: the
+// carried values after the last iteration, then the collected ones of all iterations, stacked along
+// a new outermost axis.
 class LoopEnd : public TensorOperator<LoopEnd> {
 public:
     LoopEnd();
@@ -40,7 +41,7 @@ public:
     Mat sizes;  // those of all scans one behind the other
 };
 
-// One whole or real number that is a condition or a count.
+// One integer or float that is a condition or a count.
 int read_number(const Layer& layer, const Mat& m, double* value);
 
 }  // namespace quoll

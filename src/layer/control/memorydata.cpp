@@ -97,7 +97,7 @@ int MemoryData::stored_value(DType dtype, const Option& opt, Mat* value) const {
         Mat stored;
         narrow(data, dtype, &stored, own);
         if (stored.empty()) return kOutOfMemory;
-        // What f16 cannot hold stays f32.
+        // Values that f16 cannot hold stay f32.
         if (dtype == DType::f16 && has_overflown(data, stored)) return kOk;
         stored_ = stored;
     }

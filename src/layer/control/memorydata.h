@@ -7,7 +7,7 @@
 
 namespace quoll {
 
-// No input; the output is a weight. Without any size it has one value.
+// A constant: the output is a weight, and there is no input. Without any size it has one value.
 class MemoryData : public Operator<MemoryData> {
 public:
     MemoryData();
@@ -23,8 +23,8 @@ public:
 
     // The output.
     const Mat& value() const { return type ? integers_ : data; }
-    // The next three are in the header, as the graph passes and the Extractor name them in builds
-    // without this operator too.
+    // The next three are in the header because the graph passes and the Extractor use them in
+    // builds without this operator, too.
 
     // Makes it the constant of this value, planar, of n = 1.
     void set_value(const Mat& value) {

@@ -5,7 +5,8 @@
 
 namespace quoll {
 
-// The output is the input, sharing its memory; the parameters say what array it stands for.
+// Passes its input through, sharing its memory; the parameters say which array of the original
+// model it represents.
 class Output : public Operator<Output> {
 public:
     Output();

@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// y = x + bias, one a channel, the axis c; 1-D and 2-D blobs have one channel, hence one bias, as
-// in ncnn.
+// y = x + bias, with one bias per channel (the axis c). 1-D and 2-D blobs have one channel and so
+// one bias, as in ncnn.
 class Bias : public Operator<Bias> {
 public:
     Bias();

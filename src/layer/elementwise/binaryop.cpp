@@ -116,8 +116,7 @@ static bool has_int_form(int op_type) {
            op_type == BinaryOp::FLOOR_DIVIDE || op_type == BinaryOp::RFLOOR_DIVIDE;
 }
 
-// Spreads `s` over `out`, its axis 0 standing on axis `first`: false if a size is neither equal
-// nor 1.
+// Broadcasts `s` to `out`, with its axis 0 on axis `first`; false if a size is neither equal nor 1.
 static bool spread(const Shape& s, int first, Shape* out) {
     for (int i = 0; i < s.dims; i++) {
         const int mine = s.size(i), other = out->size(first + i);

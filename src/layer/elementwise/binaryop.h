@@ -5,13 +5,14 @@
 
 namespace quoll {
 
-// y = f(a, b), f chosen by op_type; b is input 1, or the parameter b if with_scalar is set.
+// y = f(a, b) with f chosen by op_type; b is input 1, or the parameter b if with_scalar is set.
 //
-// Inputs may differ in shape. The one with fewer axes stands on the outermost axes of the other (c,
-// then d or h), but one of 1 axis on the innermost (w) unless its size is that of the outermost
-// axis; if that does not fit, on the innermost axes, as numpy has it. Then sizes must be equal or 1
-// on each axis. f32; two s32 inputs are computed as ints (wrapping; a division by 0 gives 0). A
-// scalar that changes nothing takes values of any type.
+// Inputs may differ in shape. The axes of the one with fewer axes are aligned with the outermost
+// axes of the other (c, then d or h), except that a single axis is aligned with the innermost (w)
+// unless it has the size of the outermost; if the sizes do not fit, alignment is with the innermost
+// axes, as in NumPy. Then sizes must be equal or 1 on each axis. Values are f32; two s32 inputs are
+// computed as ints (wrapping; a division by 0 gives 0). With a scalar that changes nothing, values
+// of any type pass.
 class BinaryOp : public Operator<BinaryOp> {
 public:
     enum OperationType {

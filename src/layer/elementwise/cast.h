@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// The same values as another type. What the input is, is known from the blob; type_from is for
-// files only. To int8 values are rounded and limited to [-127, 127].
+// The same values as another type. The input's type is the blob's; type_from only appears in files.
+// For int8, values are rounded and clamped to [-127, 127].
 class Cast : public Operator<Cast> {
 public:
     enum ElementType { kAuto, kFloat32, kFloat16, kInt8, kBfloat16 };

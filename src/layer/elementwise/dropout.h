@@ -5,7 +5,8 @@
 
 namespace quoll {
 
-// y = x * scale: what is left of dropout at inference. With a scale of 1 values of any type.
+// y = x * scale, which is what remains of dropout at inference. With a scale of 1 the values may be
+// of any type.
 class Dropout : public ElementwiseOperator<Dropout> {
 public:
     Dropout();

@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// Product, sum (each input times its coefficient if there are coeffs) or maximum of inputs of the
-// same shape.
+// The product, the sum (of each input times its coefficient, if there are coeffs) or the maximum of
+// inputs of the same shape.
 class Eltwise : public Operator<Eltwise> {
 public:
     enum OperationType { PROD, SUM, MAX };

@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// y = x * scale + bias, one of each a channel (the outermost axis). With scale_data_size -233 the
-// scale is the second input, which may be asked for as second output too.
+// y = x * scale + bias, with one value of each per channel (the outermost axis). With a
+// scale_data_size of -233 the scale is the second input, which may also be the second output.
 class Scale : public Operator<Scale> {
 public:
     Scale();

@@ -16,7 +16,7 @@ int Select::shape(const Select& s, const std::vector<Shape>& in, std::vector<Sha
     if (in.size() != 3) return s.fail("expected 3 inputs, got %zu", in.size());
     if (in[0].dims != 0 && in[0].total() != 1)
         return s.fail("expected a condition of 1 value, got %s", shape_text(in[0]).c_str());
-    // Which of the two it is, only running tells.
+    // Which of the two it is, is known only at run time.
     if (s.only)
         out.assign(1, in[(size_t)s.only]);
     else

@@ -5,9 +5,9 @@
 
 namespace quoll {
 
-// Inputs: a condition (one value), yes, no. The output is yes where the condition is not 0,
-// otherwise no, as it is; what the other one is made from is not computed. Where `only` is 1 or 2,
-// the other is nothing, and a condition that chooses it is an error. ONNX If.
+// Inputs: a condition (one value), yes, no. The output is `yes` if the condition is not 0,
+// otherwise `no`, unchanged; what only the other one depends on is not computed. If `only` is 1 or
+// 2, there is only that input, and a condition that chooses the other is an error. ONNX If.
 class Select : public TensorOperator<Select> {
 public:
     Select();

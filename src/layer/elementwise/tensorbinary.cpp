@@ -93,7 +93,7 @@ template <class T>
 T floor_modulo(T a, T b) {
     return (T)int_floor_modulo(a, b);
 }
-// NaN beats all numbers, as in NumPy.
+// NaN wins over all numbers, as in NumPy.
 template <class T>
 T larger(T a, T b) {
     return a > b || a != a ? a : b;
@@ -204,8 +204,8 @@ int Where::shape(const Where& s, const std::vector<Shape>& in, std::vector<Shape
     return kOk;
 }
 
-// out[i] = c[i] ? x[i] : y[i], with steps of x and y that are 0 or 1: by masks, as a branch would
-// be guessed wrong half of the time.
+// out[i] = c[i] ? x[i] : y[i], with steps of x and y that are 0 or 1. By masks, since a branch
+// would be mispredicted half of the time.
 template <int sx, int sy, class T>
 static void choose(const uint8_t* __restrict c, const T* __restrict x, const T* __restrict y,
                    T* __restrict out, int count) {

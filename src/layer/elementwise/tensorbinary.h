@@ -5,10 +5,10 @@
 
 namespace quoll {
 
-// out = f(a, b) on two inputs of one type (f32, s32, s8, u8) that are broadcast as NumPy has it.
-// Arithmetic gives that type: ints wrap, quotients go towards zero, a division by 0 gives 0.
-// Comparisons give u8, 0 or 1. The logical functions take and give u8, what is not 0 being true.
-// The bitwise ones take ints; shifts are those of unsigned ints, by 0 to any number of bits.
+// out = f(a, b) for two inputs of one type (f32, s32, s8, u8), broadcast by NumPy's rules.
+// Arithmetic gives that type: ints wrap, quotients are truncated, and a division of ints by 0 gives
+// 0. Comparisons give u8, 0 or 1. Logical functions take and give u8, where anything but 0 is true.
+// Bitwise functions take ints; shifts are those of unsigned ints, by 0 or more bits.
 class TensorBinary : public TensorOperator<TensorBinary> {
 public:
     enum OperationType {
@@ -45,8 +45,8 @@ public:
     int op_type = 0;
 };
 
-// Inputs: condition (u8), x, y of one type; all three are broadcast. x where the condition is not
-// 0, else y. ONNX Where.
+// x where the condition is not 0, else y. Inputs: condition (u8), and x and y of one type; all
+// three are broadcast. ONNX Where.
 class Where : public TensorOperator<Where> {
 public:
     static int shape(const Where& s, const std::vector<Shape>& in, std::vector<Shape>& out);

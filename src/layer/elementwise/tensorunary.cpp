@@ -104,13 +104,15 @@ int CastTo::shape(const CastTo& s, const std::vector<Shape>& in, std::vector<Sha
     return kOk;
 }
 
-// Float to int type R; masks in place of branches, which compilers make vectors of.
+// Float to int type R; with masks instead of branches, so that compilers vectorise it.
 template <class R>
 static R cut(float x) {
-    // Of u8 -1, which becomes 0 as an integer: compilers make a branch of a bound of 0.
+    // For u8 the bound is -1, which becomes 0 as an integer: compilers turn a bound of 0 into a
+    // branch.
     const bool is_signed = std::is_signed<R>::value;
     const float low = is_signed ? (float)std::numeric_limits<R>::min() : -1.f;
-    // Of s32 the largest float that is one; what is larger gets all bits of the largest value.
+    // For s32 the bound is the largest float below 2^31; larger values get all bits of the largest
+    // int.
     const float high = sizeof(R) == 4 ? 2147483520.f : (float)std::numeric_limits<R>::max();
     const int number = -(int)(x == x), large = sizeof(R) == 4 ? -(int)(x >= 2147483648.f) : 0;
     const float above = x > low ? x : low, within = above < high ? above : high;
@@ -118,7 +120,7 @@ static R cut(float x) {
     if (!is_signed) whole &= ~(whole >> 31);
     return (R)((whole & ~large) | (std::numeric_limits<int>::max() & large));
 }
-// to[i] = cut(from[i]); on its own, where compilers see that the loop has no branches.
+// to[i] = cut(from[i]); a separate function, in which compilers see that the loop has no branches.
 template <class R>
 __attribute__((noinline)) static void cut_run(const float* __restrict from, R* __restrict to,
                                               size_t count) {

@@ -5,8 +5,9 @@
 
 namespace quoll {
 
-// out = f(in) for each value. Abs, neg, sign and round keep the type (f32, s32, s8, u8; ints
-// wrap). Is NaN and is inf take f32, not u8, and give u8, 0 or 1. Bitwise not takes ints.
+// out = f(in) for each value. Abs, neg, sign and round keep the type (f32, s32, s8, u8; ints wrap).
+// "Is NaN" and "is inf" take f32, logical not takes u8, and all three give u8, 0 or 1. Bitwise not
+// takes ints.
 class TensorUnary : public TensorOperator<TensorUnary> {
 public:
     enum OperationType { ABS, NEG, SIGN, ROUND, IS_NAN, IS_INF, NOT, BIT_NOT, kOperationCount };
@@ -20,9 +21,9 @@ public:
     int detect_negative = 1, detect_positive = 1;  // which infinities is inf means
 };
 
-// The same values as another type (f32, f16, bf16, s32, s8, u8, bool). To ints: floats are cut
-// towards zero and limited to what the type holds, NaN is 0; ints that do not fit wrap. Bool is
-// u8: 1 for what is not 0. ONNX Cast.
+// The same values as another type (f32, f16, bf16, s32, s8, u8, bool). When floats become ints,
+// they are truncated and clamped to the type's range, and NaN becomes 0; ints that do not fit wrap.
+// Bool is u8, 1 for anything but 0. ONNX Cast.
 class CastTo : public TensorOperator<CastTo> {
 public:
     enum ElementType { kF32, kF16, kBf16, kS32, kS8, kU8, kBool };

@@ -5,7 +5,7 @@
 
 namespace quoll {
 
-// y = f(x), f chosen by op_type.
+// y = f(x) with f chosen by op_type.
 class UnaryOp : public ElementwiseOperator<UnaryOp> {
 public:
     enum OperationType {

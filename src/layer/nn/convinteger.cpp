@@ -52,7 +52,7 @@ int ConvInteger::load_model(const ModelBin& mb) {
     return fail("weight_data: expected int8, got %s", dtype_name(weight_data.dtype));
 }
 
-// A convolution of inputs of known size; indexes of inputs, 0: there is none.
+// A convolution of inputs of known size, and the indexes of optional inputs, 0 being none.
 struct ConvInteger::Geometry {
     WindowAxis x, y;
     int num_output, per_group;  // output channels, and input channels of a group

@@ -5,10 +5,11 @@
 
 namespace quoll {
 
-// Convolution of 8-bit integers with s32 results (ONNX ConvInteger): sums of (x - x_zero_point) (w
-// - w_zero_point); what is padded counts as x_zero_point. x is [c, h, w] of s8 or u8. The zero
-// point of w is one, or one an output channel. Inputs: x, then with dynamic_weight w [out, in /
-// group, kh, kw], then zero points of x and w if the parameters say that they are there.
+// Convolution of 8-bit integers with s32 results (ONNX ConvInteger): sums of
+// (x - x_zero_point) (w - w_zero_point), where the padding is x_zero_point. x is [c, h, w] of s8 or
+// u8. w has one zero point, or one per output channel. Inputs: x, then with dynamic_weight
+// w [out, in / group, kh, kw], then the zero points of x and w if the parameters say that they are
+// inputs.
 class ConvInteger : public Operator<ConvInteger>, public WindowFields {
 public:
     ConvInteger();

@@ -1,4 +1,4 @@
-// Convolution, those of 1, 2 and 3 axes, with and without groups: they differ in numbers only.
+// Convolutions of 1, 2 and 3 axes, with and without groups. They differ only in numbers.
 #ifndef QUOLL_LAYER_CONVOLUTION_H
 #define QUOLL_LAYER_CONVOLUTION_H
 
@@ -13,15 +13,15 @@ namespace quoll {
 struct ConvolutionFields : ConvFields {
     float pad_value;
     // 0: f32. Otherwise the input is rounded to int8 with its scale, sums are int32; above 100 the
-    // output is rounded to int8 too. With groups 1 and 101 mean a weight scale for each group, 2
+    // output is rounded to int8 too. With groups, 1 and 101 mean a weight scale for each group, 2
     // and 102 one for all.
     int int8_scale_term;
     // 1: int8 values have zero points, as affine8.h describes; the input is s8, its padding 0 (the
     // zero point), and each output channel has a weight scale, with groups, too. kInt16Input: the
     // input is f32, which is rounded to 16 bits with its scale (int16_input.h).
     int int8_affine, bottom_zero_point, top_zero_point;
-    bool adds_alike = false;      // with add_input: of the output's size alone, as Eltwise has it
-    Mat weight_data_int8_scales;  // one an output channel or group
+    bool adds_alike = false;      // with add_input: add_input has the output's size, as for Eltwise
+    Mat weight_data_int8_scales;  // one per output channel or group
     Mat bottom_blob_int8_scales;  // one
     Mat top_blob_int8_scales;     // one, when int8_scale_term > 100
     Mat weight_data_int8;         // s8 weights, made by create_pipeline
@@ -48,11 +48,12 @@ bool is_flat_input(const ConvFields& s, const Shape& input);
 int convolution_geometry(const Layer& layer, const ConvolutionFields& s,
                          const std::vector<Shape>& in, ConvGeometry* g);
 
-// y = activation(correlation of the padded input with weight_data + bias), in `group` groups of
-// channels that do not mix. Input [w, h, d, num_input], output [outw, outh, outd, num_output];
-// without h and d where the operator has fewer axes. With dynamic_weight the weight, its axes in
-// the order of weight_data but one group after another, and the bias are inputs. With add_input so
-// is a blob that is added before the activation, as BinaryOp adds, axes that differ included.
+// y = activation(correlation of the padded input with weight_data + bias), where the channels of
+// each of `group` groups are convolved separately. The input is [w, h, d, num_input] and the output
+// [outw, outh, outd, num_output], without d or h where the operator has fewer axes. With
+// dynamic_weight the weight and the bias are inputs; the axes of the weight are in the order of
+// weight_data, one group after another. With add_input a further input is added before the
+// activation, broadcast as in BinaryOp.
 class Convolution : public Operator<Convolution>, public ConvolutionFields {
 public:
     Convolution(int axes, bool grouped);

@@ -177,7 +177,7 @@ bool is_flat_input(const ConvFields& s, const Shape& input) {
            input.w == s.weight_data_size / s.num_output;
 }
 
-// What is added has the output's size, where it must; dims 0: that is not known.
+// What is added must have the output's size; dims 0: not known.
 static int check_added(const Layer& layer, const ConvolutionFields& s, const std::vector<Shape>& in,
                        const ConvGeometry& g) {
     if (!kIsBuilt<Eltwise> || !s.adds_alike || in.size() != 2 || in[1].dims == 0) return kOk;
@@ -360,7 +360,7 @@ int Convolution::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops
     return add_and_activate(*this, *this, tops[0], bottoms.back(), false, &tops[0], opt);
 }
 
-// Padding of other values than 0 is not summed up, nor is the bias rounded to int8.
+// Padding with values other than 0 adds nothing to the sums, and the bias is not rounded to int8.
 int Convolution::forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                                const Option& opt) const {
     if (pad_value != 0.f || int8_output()) return Layer::forward_empty(bottoms, tops, opt);

@@ -1,4 +1,4 @@
-// Deconvolution, those of 1, 2 and 3 axes, with and without groups: they differ in numbers only.
+// Deconvolutions of 1, 2 and 3 axes, with and without groups. They differ only in numbers.
 #ifndef QUOLL_LAYER_DECONVOLUTION_H
 #define QUOLL_LAYER_DECONVOLUTION_H
 
@@ -26,15 +26,17 @@ struct DeconvolutionFields : ConvFields {
 int deconvolution_geometry(const Layer& layer, const DeconvolutionFields& s,
                            const std::vector<Shape>& in, ConvGeometry* g);
 
-// The weights of a dynamic deconvolution come as [num_input][num_output / group][h][w]; flat gets
-// the order of weight_data. Of g it takes the numbers of channels, the group and the kernel.
+// The weights of a dynamic deconvolution come as [num_input][num_output / group][h][w]; `flat` gets
+// them in the order of weight_data. Only the numbers of channels, the group and the kernel of g are
+// used.
 int transpose_dynamic_weight(const Layer& layer, const ConvGeometry& g, const Mat& input,
                              const Option& opt, Mat* flat);
 
-// The transpose of a convolution: every input value adds weight_data, scaled by it, to the output
-// at (x, y, z) * stride; then + bias, activation, and pads are cut off. Input [w, h, d, num_input],
-// output [outw, outh, outd, num_output] with outw = (w - 1) * stride_w + dilation_w * (kernel_w -
-// 1) + 1 + output_pad_right - pad_left - pad_right, the others alike.
+// The transpose of a convolution: each input value adds weight_data, multiplied by it, to the
+// output at (x, y, z) * stride; then the bias is added, the activation applied, and the padding cut
+// off. The input is [w, h, d, num_input] and the output [outw, outh, outd, num_output] with outw =
+// (w - 1) * stride_w + dilation_w * (kernel_w - 1) + 1 + output_pad_right - pad_left - pad_right;
+// outh and outd follow in the same way.
 class Deconvolution : public Operator<Deconvolution>, public DeconvolutionFields {
 public:
     Deconvolution(int axes, bool grouped);

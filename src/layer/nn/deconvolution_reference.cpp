@@ -34,7 +34,7 @@ static int deconvolve_axis(const Layer& layer, const char* name, int pad_before,
 int deconvolution_geometry(const Layer& layer, const DeconvolutionFields& s,
                            const std::vector<Shape>& in, ConvGeometry* g) {
     QUOLL_RETURN_IF_ERROR(conv_geometry(layer, s, in, true, false, g));
-    // Pads win over the output sizes, which count only all together.
+    // Pads have precedence over the output sizes, which only count if all are given.
     const bool pads = s.pad_left > 0 || s.pad_right > 0 || s.pad_top > 0 || s.pad_bottom > 0 ||
                       s.pad_front > 0 || s.pad_behind > 0;
     const bool sized =
@@ -47,8 +47,8 @@ int deconvolution_geometry(const Layer& layer, const DeconvolutionFields& s,
                            sized ? s.output_d : 0, &g->z);
 }
 
-// A row of the input, of each channel, that meets a row of the output, and the kernel's row that it
-// does so by.
+// A row of the input that contributes to a row of the output, in each channel, and the kernel's row
+// for it.
 struct RowTap {
     int z, y, k;
 };

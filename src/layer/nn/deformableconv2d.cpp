@@ -47,7 +47,7 @@ int DeformableConv2D::shape(const DeformableConv2D& s, const std::vector<Shape>&
     return kOk;
 }
 
-// The four pixels around a point and their shares; a share is 0 where there is no pixel.
+// The four pixels around a point and their weights; a weight is 0 where there is no pixel.
 namespace {
 struct Around {
     size_t at[4];

@@ -5,10 +5,10 @@
 
 namespace quoll {
 
-// A Convolution each of whose taps is moved, and in v2 weighted, by inputs of its own (Zhu et al.,
+// A convolution whose taps are moved, and in v2 weighted, by further inputs (Zhu et al.,
 // "Deformable ConvNets v2", 2018). Inputs: [w, h, num_input]; the offsets [outw, outh, kernel_h *
-// kernel_w * 2], of each tap first y, then x; optionally the weights of the taps [outw, outh,
-// kernel_h * kernel_w]. Taps between pixels are interpolated linearly, pixels outside are 0.
+// kernel_w * 2], for each tap y, then x; optionally the weights of the taps [outw, outh, kernel_h *
+// kernel_w]. Taps between pixels are interpolated bilinearly; pixels outside are 0.
 class DeformableConv2D : public Operator<DeformableConv2D>, public ConvFields {
 public:
     DeformableConv2D();

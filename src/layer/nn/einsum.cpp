@@ -15,7 +15,7 @@ void Einsum::weights(Einsum&, WeightVisitor&) {}
 
 static bool is_letter(char ch) { return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z'); }
 
-// What an equation without "->" means: the letters that it has once, in alphabetical order.
+// The output of an equation without "->": the letters that appear once, in alphabetical order.
 static std::string implicit_output(const std::string& text) {
     std::string output;
     for (char ch : text)
@@ -80,7 +80,7 @@ int find_sizes(const Layer& layer, const std::vector<std::string>& axes,
     return kOk;
 }
 
-// How far one step along axis i (outermost first) is.
+// The distance of neighbours along axis i (outermost first).
 size_t axis_step(const Mat& m, int i) {
     if (i == 0 && m.dims >= 3) return m.cstep;
     size_t step = 1;

@@ -7,9 +7,10 @@
 
 namespace quoll {
 
-// Sum of products by an equation such as "ik,kj->ij": a letter an axis, outermost first; letters
-// that the output lacks are summed over; a letter twice in one input is its diagonal. "ij->" gives
-// one value. Without "->" the output has the letters that come once: "ii" is the trace.
+// A sum of products given by an equation such as "ik,kj->ij", with one letter per axis, outermost
+// first. Letters that the output lacks are summed over; a letter that appears twice in one input
+// takes its diagonal. "ij->" gives one value. Without "->" the output has the letters that appear
+// once, so that "ii" is the trace.
 class Einsum : public Operator<Einsum> {
 public:
     static void params(Einsum& s, ParamVisitor& v);

@@ -6,8 +6,8 @@
 namespace quoll {
 
 // Row i of the output is row x[i] of the weight, plus the bias. Indexes are clamped to the table.
-// They are s32; an f32 blob is taken to hold int bits, since Mats over an application's ints are
-// tagged f32.
+// They are s32. An f32 blob is taken to hold the bits of ints, since a Mat over an application's
+// ints is tagged f32.
 class Embed : public Operator<Embed> {
 public:
     Embed();

@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// The opposite of Unfold (col2im): adds the columns up in an image of output_w x output_h; what
-// lies in the padding is dropped.
+// The adjoint of Unfold (col2im): adds up the columns in an image of output_w x output_h; what lies
+// in the padding is dropped.
 class Fold : public Operator<Fold>, public WindowFields {
 public:
     Fold();

@@ -201,7 +201,7 @@ int Gemm::product_of(const std::vector<Mat>& bottoms, const Mat& top, Product* p
     QUOLL_RETURN_IF_ERROR(describe(in, p, &s));
     const auto give = [&](int input, const Mat& constant, bool transposed, Operand* operand) {
         operand->blob = input >= 0 ? &bottoms[input] : constant.empty() ? nullptr : &constant;
-        if (input >= 0 && bottoms[input].dims == 3)  // it may lie within a larger one
+        if (input >= 0 && bottoms[input].dims == 3)  // it may be part of a larger one
             (transposed ? operand->column_step : operand->row_step) = bottoms[input].cstep;
     };
     give(s.a, A_data, transA, &p->a);
@@ -242,8 +242,8 @@ void gather(const Mat& blob, size_t at, size_t step, int count, T* out) {
 
 }  // namespace
 
-// A and B as s8, the k values of a row of A (a column of B) next to each other. A has a scale a row
-// and B a single one; int8 weights come with theirs.
+// A and B as s8, with the k values of a row of A (a column of B) next to each other. A has a scale
+// per row and B a single one; int8 weights have their own.
 int Gemm::forward_int8(const Product& p, Mat& top, const Option& opt) const {
     Mat a(Shape(p.k, p.m, DType::s8), 1, opt.workspace_allocator);
     Mat b(Shape(p.k, p.n, DType::s8), 1, opt.workspace_allocator);

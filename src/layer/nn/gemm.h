@@ -6,10 +6,10 @@
 
 namespace quoll {
 
-// y = alpha (A B + beta C) for A of M rows and K columns, B of K rows and N columns. What is not
-// constant comes as an input, in the order A, B, C; the input C may be missing. A matrix is a 2-D
-// blob, a 3-D one with h = 1 (its channels are the rows), or a 1-D one (one row). Output:
-// [M][N], or [N][M] with output_transpose; with output_N1M its rows are channels.
+// y = alpha (A B + beta C) for A of M rows and K columns, B of K rows and N columns. Matrices that
+// are not constant are inputs, in the order A, B, C; C may be missing. A matrix is a 2-D blob, a
+// 3-D one with h = 1 (its channels are the rows), or a 1-D one (one row). Output: [M][N], or [N][M]
+// with output_transpose; with output_N1M its rows are channels.
 class Gemm : public Operator<Gemm> {
 public:
     Gemm();
@@ -60,7 +60,7 @@ public:
         Broadcast c_shape;  // C is: one value, a column (kRow1, kRow), a row (kColumn), or full
         size_t top_step;    // of the output's rows (channels with output_N1M)
 
-        // beta-free value of C at (i, j).
+        // The value of C at (i, j), without beta.
         float c_value(int i, int j) const {
             const float* p = *c;
             return c_shape == kScalar   ? p[0]

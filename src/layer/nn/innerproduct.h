@@ -7,8 +7,8 @@
 
 namespace quoll {
 
-// y = activation(weight x + bias). A 2-D input whose rows have num_input values gives
-// [num_output, h], a row each; any other input is taken flat and gives num_output values.
+// y = activation(weight x + bias). A 2-D input whose rows have num_input values gives [num_output,
+// h], one row per input row; any other input is flattened and gives num_output values.
 class InnerProduct : public Operator<InnerProduct> {
 public:
     InnerProduct();
@@ -22,9 +22,9 @@ public:
     int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
     bool fusion_target(FusionTarget* t) override;
 
-    // [num_output][num_input], however it lies; empty when memory runs out.
+    // The weight as [num_output][num_input], however it is stored; empty if memory runs out.
     Mat weight_by_outputs() const;
-    // Makes weight_data that.
+    // Brings weight_data into that order.
     int settle_weight();
 
     bool is_int8() const { return kHasInt8 && int8_scale_term != 0; }
@@ -47,16 +47,16 @@ public:
     int activation_type;
     Mat activation_params;
 
-    // 1-D f32 or s8: [num_output][num_input]. While a model is loaded it may lie the other way
-    // round, wherever it is aligned, in memory that goes afterwards (turned_weight.h).
+    // 1-D f32 or s8: [num_output][num_input]. While a model is being loaded it may be transposed
+    // and unaligned, in memory that is released afterwards (turned_weight.h).
     Mat weight_data;
     Mat bias_data;
     Mat weight_data_int8_scales;
     Mat bottom_blob_int8_scales;
     Mat weight_data_int8;  // s8 weights, made by create_pipeline
 
-    // While pipelines are made: a layer of the same weights in memory whose pipeline is made
-    // before, so that they are packed once. Else null.
+    // While pipelines are made: a layer that has the same weights in memory and whose pipeline is
+    // made first, so that they are packed once. Otherwise null.
     const InnerProduct* same_weights = nullptr;
 
 private:

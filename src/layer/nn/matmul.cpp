@@ -20,8 +20,8 @@ int MatMul::product_of(const std::vector<Shape>& in, Product* p) const {
         if (shape.dims == 0 || !accepts_float(*this, shape.dtype))
             return fail("expected inputs of f32, got %s of %s", shape_text(shape).c_str(),
                         dtype_name(shape.dtype));
-    // Steps along c are the Mats' business; 3-D blobs have their matrices along c, beside a 4-D one
-    // along what is its d.
+    // Steps along c are those of the Mats. 3-D blobs have their matrices along c, which corresponds
+    // to the d of a 4-D operand.
     const bool four = std::max(in[0].dims, in[1].dims) == 4;
     const auto operand = [four](const Shape& s, bool column, bool transposed) {
         Operand x = {s.h, s.w, s.c, s.d, (size_t)s.w, 1, 0, (size_t)s.w * s.h};

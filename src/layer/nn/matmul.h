@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// y = A B for the matrices (w, h) of two blobs of 1 to 4 axes, as numpy.matmul: outer axes of size
-// 1 are repeated, a 1-D A is a row and a 1-D B a column, whose axis the result lacks. transB: the
+// y = A B for the matrices (w, h) of two blobs of 1 to 4 axes, as in numpy.matmul: outer axes are
+// broadcast; a 1-D A is a row and a 1-D B a column, and the result lacks that axis. With transB the
 // matrices of B are given as [N][K] (no effect on a 1-D B).
 class MatMul : public Operator<MatMul> {
 public:

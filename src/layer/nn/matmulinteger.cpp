@@ -171,7 +171,7 @@ int MatMulInteger::shape(const MatMulInteger& s, const std::vector<Shape>& in,
     return kOk;
 }
 
-// m, f32, as s8 of the scale and zero point of its range.
+// Rounds m, which is f32, to s8 with the scale and zero point of its range.
 static int quantise(const Mat& m, AffineRange* range, Mat* quantized, const Option& opt) {
     float low = 0.f, high = 0.f;
     const size_t plane = (size_t)m.w * m.h * m.d;

@@ -5,15 +5,15 @@
 
 namespace quoll {
 
-// Product of matrices of 8-bit integers with s32 results (ONNX MatMulInteger): sums of (a -
-// a_zero_point) (b - b_zero_point) over the last axis of a and the last but one of b; axes before
-// them are repeated as NumPy does, operands of one axis are a row and a column that the result does
-// not have. Zero points are one for all, one a row of a or column of b, or a blob like a whose last
-// axis (like b whose last but one) is 1. Inputs: a, b unless it is weight_data, then the zero
-// points that the parameters say are there. ranged: a is f32, quantised with the scale and zero
-// point of its range (ONNX DynamicQuantizeLinear), and the result is f32: the sums times that scale
-// and the column's, plus the column's bias. top_factor: the result is s8 as affine8.h has it, of
-// the sums, which are exact, times top_factor.
+// Product of matrices of 8-bit integers with s32 results (ONNX MatMulInteger): sums of
+// (a - a_zero_point) (b - b_zero_point) over the last axis of a and the last but one of b. Axes
+// before these are broadcast by NumPy's rules; an operand of one axis is a row (a) or a column (b),
+// and the result lacks that axis. An operand has one zero point, or one per row of a or column of
+// b, or a blob like a whose last axis is 1 (like b whose last but one is 1). Inputs: a, b unless it
+// is weight_data, then the zero points that are inputs according to the parameters. With ranged, a
+// is f32 and quantised with the scale and zero point of its range (ONNX DynamicQuantizeLinear), and
+// the result is f32: the sums times that scale and the column's, plus the column's bias. With
+// top_factor the result is s8, rounded as affine8.h describes from the exact sums times top_factor.
 class MatMulInteger : public Operator<MatMulInteger> {
 public:
     MatMulInteger();
@@ -28,7 +28,7 @@ public:
 
     int a_unsigned, b_unsigned;  // 1: the bytes of an s8 blob are u8
     int a_zero_point_input, b_zero_point_input;
-    Mat a_zero_points, b_zero_points;  // s32: none (0), one, or one a row or column
+    Mat a_zero_points, b_zero_points;  // s32: none (0), one, or one per row or column
     int num_output;                    // columns of weight_data; 0: b is an input
     int weight_data_size;
     int ranged, bias_term;
@@ -53,7 +53,7 @@ protected:
             return i * step[0] + j * step[1] + k * step[2] + l * step[3];
         }
     };
-    // What the inputs and parameters say: blobs, and zero points (empty: none).
+    // The blobs and zero points (empty: none) that inputs and parameters give.
     struct Operands {
         Mat a, b, a_zero, b_zero;
     };

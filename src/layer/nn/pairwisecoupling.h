@@ -7,10 +7,10 @@
 
 namespace quoll {
 
-// Probabilities of classes from those of pairs of them, by the second method of Wu, Lin and Weng
-// (2004), as support vector machines are trained for. Input [rows, classes * (classes - 1) / 2]:
-// of pairs 0-1, 0-2, ..., 1-2, ... the probability of the first, if it is one of the two. Output
-// [rows, classes].
+// Class probabilities from those of pairs of classes, which support vector machines give, by the
+// second method of Wu, Lin and Weng (2004). Input [rows, classes * (classes - 1) / 2]: for the
+// pairs 0-1, 0-2, ..., 1-2, ... the probability of the first class, given that it is one of the
+// two. Output: [rows, classes].
 class PairwiseCoupling : public Operator<PairwiseCoupling> {
 public:
     PairwiseCoupling() { support_zero_size = true; }

@@ -1,4 +1,4 @@
-// Pooling over 1, 2 and 3 axes: one operator with other numbers.
+// Pooling over 1, 2 and 3 axes, which differ only in numbers.
 #ifndef QUOLL_LAYER_POOLING_H
 #define QUOLL_LAYER_POOLING_H
 
@@ -8,9 +8,10 @@
 namespace quoll {
 
 // The largest value or the average of a window that slides over w (1 axis: the rows are the
-// channels), w and h, or w, h and d. global_pooling: of all values of a channel, [channels].
-// adaptive_pooling: output i of an axis covers positions in * i / out to (in * (i + 1) + out - 1) /
-// out; -233 keeps the size. Otherwise the sizes follow from the window; see pad_mode.
+// channels), over w and h, or over w, h and d. With global_pooling the window is a whole channel,
+// and the output is [channels]. With adaptive_pooling output i of an axis covers the positions in *
+// i / out to (in * (i + 1) + out - 1) / out, and an output size of -233 keeps that of the input.
+// Otherwise the output's sizes follow from the window and pad_mode.
 class Pooling : public Operator<Pooling> {
 public:
     explicit Pooling(int axes);

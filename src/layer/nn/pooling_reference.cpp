@@ -12,7 +12,7 @@
 
 namespace quoll {
 
-// Larger kernels, strides and pads are typing errors.
+// Larger kernels, strides and pads can only be mistakes.
 static const double kMaxWindow = 1 << 24;
 static const int kKeepSize = -233;
 enum { kPadFull, kPadValid, kPadSameUpper, kPadSameLower };
@@ -103,7 +103,7 @@ static int64_t same_pad(const Pooling::Axis& axis) {
 }
 
 // The same before and behind the axis. As in ncnn a negative padding cuts values off: columns and
-// slices on both sides, rows at the end alone.
+// slices on both sides, rows only at the end.
 static Pooling::Pads same_pads(const Pooling::Axis& axis, bool lower, bool rows) {
     const int64_t pad = same_pad(axis);
     int64_t before = lower ? pad - pad / 2 : pad / 2;
@@ -130,7 +130,7 @@ int Pooling::slide(const char* name, Pads given, Pads same, Axis* axis) const {
                     axis->in, (long long)pads.before, (long long)(pads.after + tail));
     axis->out = (int)((padded - axis->kernel) / axis->stride) + 1;
     axis->before = (int)pads.before;
-    // In SAME modes the pads given are of no use but to be left out of averages, as in ncnn.
+    // In SAME modes the given pads only serve to be left out of averages, as in ncnn.
     axis->counted_first = avgpool_count_include_pad ? 0 : (int)given.before;
     axis->counted_last = (int)(avgpool_count_include_pad ? padded : padded - given.after - tail);
     axis->first = axis->before, axis->last = axis->before + axis->in;
@@ -168,7 +168,7 @@ int Pooling::geometry(const Shape& in, Axis* x, Axis* y, Axis* z) const {
 int Pooling::shape(const Pooling& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     ShapeList floats;
     *floats = in;
-    // Maxima of s8 are taken, too.
+    // Maxima may be of s8, too.
     for (Shape& shape : *floats)
         if (s.is_max() && shape.dtype == DType::s8) shape.dtype = DType::f32;
     QUOLL_RETURN_IF_ERROR(channelwise_shape(s, *floats, out, 0));

@@ -5,7 +5,7 @@
 
 namespace quoll {
 
-// Spatial pyramid pooling: level p of the pyramid cuts the plane into 2^p x 2^p equal windows,
+// Spatial pyramid pooling: level p of the pyramid divides the plane into 2^p x 2^p equal windows,
 // after padding with zeros that count as values. The output has one axis: level by level, channel
 // by channel, the windows row by row.
 class SPP : public Operator<SPP> {

@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// The mean over all axes but c, one value a channel; then, with include_stddev, the standard
-// deviations (of the population). A 1-D or 2-D input is one channel.
+// The mean of each channel over all other axes, followed, with include_stddev, by the standard
+// deviation of each (of the population). A 1-D or 2-D input is one channel.
 class StatisticsPooling : public Operator<StatisticsPooling> {
 public:
     StatisticsPooling();

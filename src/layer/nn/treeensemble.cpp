@@ -40,16 +40,16 @@ int TreeEnsemble::shape(const TreeEnsemble& s, const std::vector<Shape>& in,
     return kOk;
 }
 
-// A whole number from low to high - 1; -1 if it is none.
+// The value as an integer from low to high - 1; -1 if it is none.
 static int whole(float v, int low, int high) {
     return v >= (float)low && v < (float)high && v == floorf(v) ? (int)v : -1;
 }
 
-// What a leaf adds to the way to the node behind it.
+// What a leaf adds to the distance to the node after it.
 static const int kNodeBytes = (int)sizeof(TreeEnsemble::Node), kStay = -kNodeBytes;
 
 // Flags of a step.
-static const int kNegated = 1;     // not true goes behind
+static const int kNegated = 1;     // a comparison that is not true goes to the node behind
 static const int kMissing = 2;     // NaN is true, before that
 static const int kExact = 4;       // == instead of <=
 static const int kLeafNumber = 8;  // of a leaf, times its number; it has no other flag
@@ -138,7 +138,7 @@ static inline bool is_true(const TreeEnsemble::Node& node, float v) {
 template <bool kPlain>
 static void walk(const float* const* rows, const TreeEnsemble::Node** at) {
     typedef TreeEnsemble::Node Node;
-    const int kSteps = 2;  // between looks at whether all have arrived
+    const int kSteps = 2;  // between checks whether all have arrived
     const Node* now[kLanes];
     for (int i = 0; i < kLanes; i++) now[i] = at[i];
     for (int moved = 1; moved;) {
@@ -149,7 +149,7 @@ static void walk(const float* const* rows, const TreeEnsemble::Node** at) {
                 const Node& node = *now[i];
                 const float v = rows[i][node.feature];
                 const bool yes = kPlain ? v <= node.threshold : is_true(node, v);
-                // Without a branch, which nobody could foretell.
+                // Without a branch, which would be unpredictable.
                 const int skip = kNodeBytes + (node.skip & -(int)!yes);
                 moved |= skip;
                 now[i] = (const Node*)((const char*)now[i] + skip);
@@ -165,8 +165,8 @@ static bool has_nan(const float* p, size_t n) {
     return nan != 0;
 }
 
-// The leaf of each tree for each row, [tree, row]. Walks of many rows go through one tree at a
-// time, so that it stays in the cache, those of a few through several.
+// The leaf of each tree for each row, [tree, row]. Many rows walk through one tree at a time, so
+// that it stays in the cache; a few rows walk through several.
 void TreeEnsemble::find_leaves(const float* rows, int features, int count, int* leaves) const {
     static const float kNone = 0;  // what leaves compare
     const bool plain = plain_ && !(missing_ && has_nan(rows, (size_t)features * count));

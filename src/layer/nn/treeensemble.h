@@ -7,9 +7,9 @@
 
 namespace quoll {
 
-// Decision trees: input [rows, features] (or one row), output [rows, outputs] of what the leaves
-// that a row reaches say, added up or otherwise taken together. ONNX TreeEnsemble without its base
-// values and what follows.
+// Decision trees: the input is [rows, features] (or one row), the output [rows, outputs] the values
+// of the leaves that a row reaches, added up or aggregated otherwise. ONNX TreeEnsemble without
+// base values and post-transforms.
 class TreeEnsemble : public Operator<TreeEnsemble> {
 public:
     TreeEnsemble() { support_zero_size = true; }
@@ -28,16 +28,16 @@ public:
 
     int node_count = 0, branch_count = 0, leaf_count = 0, outputs = 1, aggregate = kSum;
     Mat roots;  // s32, a tree each
-    // A number for each node, those where a comparison is true right behind it: mode + 16 *
-    // feature, of a leaf 16 * how many entries of leaf_data it has.
+    // A number for each node: mode + 16 * feature, or for a leaf 16 * the number of its entries in
+    // leaf_data. The node for a true comparison follows immediately.
     Mat codes;
-    // Of each node that is no leaf, in their order: the threshold, and the node where the
-    // comparison is not true, which comes later.
+    // For each node that is no leaf, in order: the threshold, and the node for a comparison that is
+    // not true, which comes later.
     Mat branches;
     Mat leaf_data;  // entries of leaves, in their order: output (unless there is one), value
 
-    // A step of a walk: to the node behind this one, where the comparison is not true `skip` bytes
-    // further. A leaf stays.
+    // A step of a walk: to the next node, or, if the comparison is not true, `skip` bytes further.
+    // At a leaf the walk stays.
     struct Node {
         float threshold;
         int feature, skip;

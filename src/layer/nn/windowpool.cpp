@@ -145,7 +145,7 @@ static void for_each_tap(const WindowSizes& win, const int at[3], const int size
                   (int)(first[2] + (int64_t)x * win.dilation[2]));
 }
 
-// Taps of the window that lie inside the padded input.
+// The taps of the window that lie inside the padded input.
 static double padded_taps(const WindowSizes& win, const int at[3], const int size[3]) {
     double taps = 1;
     for (int i = 0; i < 3; i++) {

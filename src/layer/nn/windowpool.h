@@ -9,21 +9,21 @@ namespace quoll {
 // one axis more, of channels. Lists name spatial axes from the outermost on.
 struct WindowSizes {
     int count = 0;  // spatial axes
-    // For the last three axes, missing ones in front.
+    // For the last three axes; missing ones come first.
     int kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, dilation[3] = {1, 1, 1};
     int before[3] = {0, 0, 0}, after[3] = {0, 0, 0};  // padding
 
-    // The lists have one number an axis, pads two (first all before, then all behind); empty ones
+    // The lists have one number per axis, pads two (first all before, then all behind); empty ones
     // stand for 1, 1 and 0.
     int set(const Layer& layer, const Mat& kernels, const Mat& strides, const Mat& dilations,
             const Mat& pads);
     int extent(int axis) const { return (kernel[axis] - 1) * dilation[axis] + 1; }
 };
 
-// out = f(window): the largest or least value (any number type), the mean, or the Lp norm
-// (sum |x|^p)^(1/p) (f32). With a second output, max also gives as s32 where the largest value
-// lies: its number in the whole input n c ... as if dense, the first of equal ones. ONNX MaxPool,
-// AveragePool and LpPool.
+// out = f(window): the largest or least value (any numeric type), or the mean or the Lp norm (sum
+// |x|^p)^(1/p) (f32). With a second output, max also gives the position of the largest value (s32):
+// its index in the whole input n c ... as if that had no gaps, and the first one among equal
+// values. ONNX MaxPool, AveragePool and LpPool.
 class WindowPool : public TensorOperator<WindowPool> {
 public:
     enum OperationType { MAX, MIN, AVERAGE, LP };
@@ -56,8 +56,8 @@ private:
                     const int out_size[3], int* index, size_t first) const;
 };
 
-// Inputs: x, indices (s32, as WindowPool gives them) and maybe the output's shape n c ... (s32). x
-// at these places, zeros elsewhere. ONNX MaxUnpool.
+// Puts the values of x at the given positions, with zeros elsewhere. Inputs: x, indices (s32, as
+// WindowPool gives them) and optionally the output's shape n c ... (s32). ONNX MaxUnpool.
 class MaxUnpool : public TensorOperator<MaxUnpool> {
 public:
     MaxUnpool() { support_batch = true; }
@@ -74,8 +74,8 @@ private:
 };
 
 // The sum of windows laid over an image: row (q * kernel + tap) of the input holds that tap of all
-// windows for channel q. ONNX Col2Im. Inputs: columns and, without the parameters, image and kernel
-// sizes (s32).
+// windows for channel q. Inputs: columns and, unless they are parameters, the sizes of image and
+// kernel (s32). ONNX Col2Im.
 class Col2Im : public TensorOperator<Col2Im> {
 public:
     static void params(Col2Im& s, ParamVisitor& v);

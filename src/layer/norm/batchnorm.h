@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// y = (x - mean) / sqrt(var + eps) * slope + bias, one of each a channel (the outermost axis). A
-// deviation of 0 counts as 0.0001.
+// y = (x - mean) / sqrt(var + eps) * slope + bias, with one value of each per channel (the
+// outermost axis). A standard deviation of 0 counts as 0.0001.
 class BatchNorm : public Operator<BatchNorm> {
 public:
     BatchNorm();

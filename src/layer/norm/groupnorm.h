@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// y = (x - mean) / sqrt(var + eps) * gamma + beta with mean and variance of a group of channels
-// (the outermost axis); gamma and beta are one a channel.
+// y = (x - mean) / sqrt(var + eps) * gamma + beta with the mean and variance of each group of
+// channels (the outermost axis); there is one gamma and one beta per channel.
 class GroupNorm : public Operator<GroupNorm> {
 public:
     GroupNorm();

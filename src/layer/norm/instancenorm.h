@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// y = (x - mean) / sqrt(var + eps) * gamma + beta with mean and variance of a channel, the axis c
-// (1-D and 2-D blobs have one, which takes the first gamma and beta).
+// y = (x - mean) / sqrt(var + eps) * gamma + beta with the mean and variance of each channel, the
+// axis c (1-D and 2-D blobs have one, which takes the first gamma and beta).
 class InstanceNorm : public Operator<InstanceNorm> {
 public:
     InstanceNorm();

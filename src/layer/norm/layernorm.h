@@ -6,9 +6,9 @@
 namespace quoll {
 
 // y = (x - mean) / sqrt(var + eps) * gamma + beta over the innermost axes that make up affine_size
-// values: a row (w), w * h of a 3-D or 4-D blob, or w * h * d of a 4-D one; gamma and beta are one
-// a value of these. Without affine, an affine_size that fits none takes rows of a 1-D or 2-D blob
-// and channels of the others.
+// values: a row (w), w * h of a 3-D or 4-D blob, or w * h * d of a 4-D one. Each of these values
+// has its own gamma and beta. Without affine, if no axes match affine_size, rows are normalised in
+// 1-D and 2-D blobs and channels in the others.
 class LayerNorm : public Operator<LayerNorm> {
 public:
     LayerNorm();

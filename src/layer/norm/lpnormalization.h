@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// y = x / |x|, |x| the sum of the absolute values (p 1) or the Euclidean length (p 2) along one
-// axis; 0 where that is 0. ONNX LpNormalization.
+// y = x / |x|, where |x| is the sum of the absolute values (p = 1) or the Euclidean length (p = 2)
+// along one axis; 0 where |x| is 0. ONNX LpNormalization.
 class LpNormalization : public TensorOperator<LpNormalization> {
 public:
     static void params(LpNormalization& s, ParamVisitor& v);

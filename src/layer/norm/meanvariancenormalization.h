@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// y = (x - mean) / (sqrt(variance) + 1e-9), mean and variance over some axes. ONNX
-// MeanVarianceNormalization (the epsilon is that of its function body).
+// y = (x - mean) / (sqrt(variance) + 1e-9) with mean and variance over the given axes. ONNX
+// MeanVarianceNormalization (1e-9 is from the operator's function body).
 class MeanVarianceNormalization : public TensorOperator<MeanVarianceNormalization> {
 public:
     static void params(MeanVarianceNormalization& s, ParamVisitor& v);

@@ -5,8 +5,9 @@
 
 namespace quoll {
 
-// x - mean, divided by (standard deviation + eps) if normalize_variance; both of a channel or of
-// all. Inputs of one or two axes are one channel, and become three axes.
+// y = x - mean, divided by (standard deviation + eps) if normalize_variance is set; both are taken
+// over each channel or over all values. An input of one or two axes is one channel, and the output
+// then has three axes.
 class MVN : public Operator<MVN> {
 public:
     MVN();

@@ -5,9 +5,10 @@
 
 namespace quoll {
 
-// y = x / |x| * scale with |x| = sqrt(sum of x^2) over a whole blob, a channel (across_spatial), or
-// the channels of a pixel (across_channel); neither: y = x. eps_mode: 0 sqrt(sum + eps), 1
-// max(sqrt(sum), eps), 2 sqrt(max(sum, eps)). Channels are the axis c: 1-D and 2-D blobs have one.
+// y = x / |x| * scale, where |x| = sqrt(sum of x^2) over a channel (across_spatial), the channels
+// of a pixel (across_channel), or the whole blob (both); with neither, y = x. eps_mode: 0
+// sqrt(sum + eps), 1 max(sqrt(sum), eps), 2 sqrt(max(sum, eps)). Channels are the axis c; 1-D and
+// 2-D blobs have one.
 class Normalize : public Operator<Normalize> {
 public:
     Normalize();

@@ -6,7 +6,7 @@
 namespace quoll {
 
 // y = x / sqrt(mean of x^2 + eps) * gamma over the innermost axes that make up affine_size values,
-// as LayerNorm does.
+// as in LayerNorm.
 class RMSNorm : public Operator<RMSNorm> {
 public:
     RMSNorm();

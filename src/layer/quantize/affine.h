@@ -8,7 +8,7 @@
 
 namespace quoll {
 
-// f32 to s8: x / scale rounded half to even, plus zero_point, limited to [-128, 127].
+// f32 to s8: x / scale rounded half to even, plus zero_point, clamped to [-128, 127].
 class AffineQuantize : public Operator<AffineQuantize> {
 public:
     AffineQuantize();
@@ -36,8 +36,8 @@ public:
     int zero_point = 0;
 };
 
-// s8 to s8: q becomes table[q + 128]; without a table it stays. Any function of values with zero
-// points is one.
+// s8 to s8: q becomes table[q + 128], or stays the same without a table. Any function of each
+// quantised value by itself can be written as such a table.
 class AffineTable : public Operator<AffineTable> {
 public:
     enum { kValues = 256 };
@@ -57,11 +57,11 @@ protected:
     }
 };
 
-// s8 to s8: activation(a + b) or activation(a b) of the values that two blobs stand for, or
-// activation(a) of one, quantised anew. Axes may differ as those of BinaryOp.
+// s8 to s8: activation(a + b) or activation(a b) of the values that two quantised blobs represent,
+// or activation(a) of one, quantised again. Inputs are broadcast as in BinaryOp.
 class AffineBinary : public Operator<AffineBinary> {
 public:
-    // fast: on the fast BinaryOp, where axes differ.
+    // fast: use the fast BinaryOp for inputs of different shapes.
     explicit AffineBinary(bool fast = false) : fast_(fast) {}
     static void params(AffineBinary& s, ParamVisitor& v);
     static void weights(AffineBinary&, WeightVisitor&) {}
@@ -78,7 +78,7 @@ public:
     Mat activation_params;
 
 protected:
-    // By way of f32, for axes that differ.
+    // By way of f32, for inputs of different shapes.
     int forward_f32(const std::vector<Mat>& bottoms, Mat* top, const Option& opt) const;
 
 private:

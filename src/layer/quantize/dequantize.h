@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// s32 to f32: x * scale + bias. An input that says f32 is taken for s32 too: so are Mats tagged
-// that a program made of 4-byte elements.
+// s32 to f32: x * scale + bias. An f32 input is taken to hold the bits of s32, since a Mat over an
+// application's ints is tagged f32.
 class Dequantize : public Operator<Dequantize> {
 public:
     Dequantize();

@@ -5,7 +5,7 @@
 
 namespace quoll {
 
-// f32 to s8: x * scale, rounded half away from zero and limited to [-127, 127].
+// f32 to s8: x * scale, rounded half away from zero and clamped to [-127, 127].
 class Quantize : public Operator<Quantize> {
 public:
     Quantize();

@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// s32 to s8: activation(x * scale_in + bias) * scale_out, rounded half away from zero and limited
-// to [-127, 127]. An input that says f32 is taken for s32 too, as by Dequantize.
+// s32 to s8: activation(x * scale_in + bias) * scale_out, rounded half away from zero and clamped
+// to [-127, 127]. An f32 input is taken to hold s32, as by Dequantize.
 class Requantize : public Operator<Requantize> {
 public:
     Requantize();

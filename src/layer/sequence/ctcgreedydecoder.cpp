@@ -42,7 +42,7 @@ int CTCGreedyDecoder::shape(const CTCGreedyDecoder& s, const std::vector<Shape>&
     return kOk;
 }
 
-// Writes the labels of a sequence; how many.
+// Writes the labels of a sequence and returns their number.
 int CTCGreedyDecoder::decode(const float* scores, int steps, int classes, int* labels) const {
     const int blank = blank_index < 0 ? classes + blank_index : blank_index;
     int count = 0, before = -1;

@@ -5,10 +5,10 @@
 
 namespace quoll {
 
-// The best class of each step, without repetitions and blanks: scores [T, classes], or [batch, T,
-// classes], give s32 labels [T] or [batch, T], the rest of a row filled with `fill`. The second
-// output, if there is one, has the s32 number of labels a sequence. Of equal scores the first class
-// wins.
+// The best class of each time step, without repetitions and blanks: scores [T, classes] or [batch,
+// T, classes] give s32 labels [T] or [batch, T], where the rest of a row is filled with `fill`. The
+// second output, if there is one, has the number of labels of each sequence (s32). Among equal
+// scores the first class wins.
 class CTCGreedyDecoder : public Operator<CTCGreedyDecoder> {
 public:
     CTCGreedyDecoder();

@@ -22,7 +22,7 @@ DynamicLSTM::DynamicLSTM()
       subsample_factor(1) {}
 
 void DynamicLSTM::params(DynamicLSTM& s, ParamVisitor& v) {
-    // More is a typing error; the bound keeps the products of sizes in 64 bits.
+    // Larger sizes can only be mistakes; the bound keeps products within 64 bits.
     const double most = 1 << 20;
     const Range size = between(1, most), delay = between(-most, -1), flag = between(0, 1);
     const Range index = between(0, INT_MAX);

@@ -6,21 +6,23 @@
 namespace quoll {
 
 // A cell of Kaldi's TDNN-LSTM networks, as MACE fuses it: Append -> Affine -> LstmNonlinearity
-// (with peepholes) -> Affine, with the recurrent part of earlier calls handed in and out, so that a
-// stream can be run chunk by chunk.
+// (with peepholes) -> Affine, with the recurrent state passed in and out, so that a stream can be
+// run chunk by chunk.
 //
-// Inputs: frames [chunk, input_dim] and, both or none (zeros), prev_out [out_rows, prev_out_dim]
-// and prev_cell [cell_rows, prev_cell_dim], where rows = -delay / subsample_factor. For each frame
-// that forward_indexes names (all if it is empty), in this order:
+// Inputs: frames [chunk, input_dim] and, both or neither (then zeros), prev_out [out_rows,
+// prev_out_dim] and prev_cell [cell_rows, prev_cell_dim], where rows = -delay / subsample_factor.
+// For each frame listed in forward_indexes (all if it is empty), in this order:
 //     i, f, g, o = weights_a [frame, out of `out_rows` frames ago] + bias_a
 //     i = sigmoid(i + w_ic c'), f = sigmoid(f + w_fc c') with c' the cell of `cell_rows` frames ago
 //     c = f c' + i tanh(g), o = sigmoid(o + w_oc c), y = weights_b (o tanh(c)) + bias_b
-// The recurrent out is prev_out_dim values of y from prev_out_offset on; it and c are kept times
-// scale. (http://kaldi-asr.org/doc/nnet-combined-component_8h_source.html, LstmNonlinearity.)
+// The recurrent `out` is prev_out_dim values of y from prev_out_offset on; `out` and c are kept
+// multiplied by scale. (http://kaldi-asr.org/doc/nnet-combined-component_8h_source.html,
+// LstmNonlinearity.)
 //
-// Outputs: y [frames, num_output] and, both or none, out_cache and cell_cache: row k is what was
-// kept of the frame at position cache_indexes[k] of those run; without indexes, the last ones (of
-// fewer frames than rows, the rest come from the inputs), which is what the next call wants.
+// Outputs: y [frames, num_output] and, both or neither, out_cache and cell_cache: row k is what was
+// kept of the frame at position cache_indexes[k] among those run. Without indexes they are the last
+// rows, which the next call needs (if fewer frames than rows were run, the others come from the
+// inputs).
 class DynamicLSTM : public Operator<DynamicLSTM> {
 public:
     DynamicLSTM();

@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// Gates r, u, n: h = (1 - u) tanh(n) + u h with n = W x + b + r (R h + b'), r and u sigmoids. The
-// biases are those of r, u, n and b'. See Recurrent.
+// Gates r, u, n: h = (1 - u) tanh(n) + u h with n = W x + b + r (R h + b'), where r and u are
+// sigmoids. The biases are those of r, u, n and b'. See Recurrent.
 class GRU : public RecurrentOperator<GRU> {
 public:
     GRU();

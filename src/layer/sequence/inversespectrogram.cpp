@@ -25,7 +25,8 @@ int InverseSpectrogram::shape(const InverseSpectrogram& s, const std::vector<Sha
                       shape_text(in[0]).c_str(), dtype_name(in[0].dtype));
     if (in[0].c != s.n_fft && in[0].c != s.n_fft / 2 + 1)
         return s.fail("expected %d or %d frequencies, got %d", s.n_fft, s.n_fft / 2 + 1, in[0].c);
-    // What the half frames of center leave; an odd n_fft has one value more than two halves.
+    // What remains without the half frames that `center` adds; an odd n_fft has one value more than
+    // two halves.
     const int64_t size = (int64_t)(in[0].h - 1) * s.hoplen + (s.center ? s.n_fft % 2 : s.n_fft);
     if (size < 1 || size > INT_MAX)
         return s.fail("%d frames give %lld values", in[0].h, (long long)size);

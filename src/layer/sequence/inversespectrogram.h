@@ -5,9 +5,10 @@
 
 namespace quoll {
 
-// A signal from its spectrogram [frequency, frame, 2] (all n_fft frequencies, or the first n_fft /
+// The signal of a spectrogram [frequency, frame, 2] (all n_fft frequencies, or the first n_fft /
 // 2 + 1 of a real signal): overlapping frames are added up and divided by the sum of the squared
-// windows; 0 where that is 0. returns 0: [size, 2], real and imaginary parts; 1 or 2: one of them.
+// windows, which gives 0 where that sum is 0. With `returns` 0 the output is [size, 2], real and
+// imaginary parts; with 1 or 2 it is the real or the imaginary part.
 class InverseSpectrogram : public Operator<InverseSpectrogram>, public StftFields {
 public:
     InverseSpectrogram();

@@ -6,7 +6,7 @@
 namespace quoll {
 
 // Gates i, f, o, g: c = sigmoid(f) c + sigmoid(i) tanh(g), h = sigmoid(o) tanh(c), or its
-// projection where hidden_size is not num_output. See Recurrent.
+// projection if hidden_size is not num_output. See Recurrent.
 class LSTM : public RecurrentOperator<LSTM> {
 public:
     LSTM();

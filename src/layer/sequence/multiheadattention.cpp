@@ -184,7 +184,7 @@ AttentionHead MultiHeadAttention::head_of(const Call& call, const Mat& queries, 
     return h;
 }
 
-// In int8, x is rounded with one scale, or with one a row in front of `out`.
+// In int8, x is rounded with one scale, or with one per row before `out` is computed.
 int MultiHeadAttention::project_rows(const Mat& x, const Projection& p, float factor,
                                      const Option& opt, float* y, ptrdiff_t y_row,
                                      ptrdiff_t y_column) const {

@@ -7,14 +7,14 @@
 
 namespace quoll {
 
-// Attention between projected rows, as torch.nn.MultiheadAttention: q = (x_q Wq^T + bq) * scale,
-// k = x_k Wk^T + bk, v = x_v Wv^T + bv, heads of embed_dim / num_heads values each, and
-// y = attention Wo^T + bo, the attention being that of SDPA. Inputs: 1 (self-attention), 2 (query;
-// key and value) or 3 of q, k, v, [rows][qdim], [rows][kdim], [rows][vdim]; with attn_mask the mask
-// [src][dst] or [heads][src][dst]; with kv_cache the projected keys and values so far,
-// [embed_dim][past], which may be empty or not given at all. With a cache, self-attention appends
-// to it; otherwise it replaces k and v. Outputs: [src][qdim]; with kv_cache also the projected keys
-// and values, [embed_dim][dst].
+// Attention between projected rows, as in torch.nn.MultiheadAttention: q = (x_q Wq^T + bq) * scale,
+// k = x_k Wk^T + bk, v = x_v Wv^T + bv, heads of embed_dim / num_heads values each, and y =
+// attention Wo^T + bo, where attention is that of SDPA. Inputs: one (self-attention), two (query;
+// key and value) or three of q [rows][qdim], k [rows][kdim] and v [rows][vdim]; with attn_mask the
+// mask [src][dst] or [heads][src][dst]; with kv_cache the projected keys and values so far,
+// [embed_dim][past], which may be empty or missing. Self-attention appends to a cache that it is
+// given; cross-attention uses the cache instead of k and v. Outputs: [src][qdim]; with kv_cache
+// also the projected keys and values, [embed_dim][dst].
 class MultiHeadAttention : public Operator<MultiHeadAttention> {
 public:
     MultiHeadAttention();

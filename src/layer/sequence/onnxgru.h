@@ -5,8 +5,9 @@
 
 namespace quoll {
 
-// ONNX's GRU; gates z, r, h. linear_before_reset: the reset gate is applied to the product of the
-// state, not to the state. Activations: of the gates, of h. See OnnxRecurrent.
+// ONNX's GRU, with gates z, r, h. With linear_before_reset the reset gate is applied to the product
+// of the state and its weights, not to the state. The activations are those of the gates and of h.
+// See OnnxRecurrent.
 class OnnxGRU : public OnnxRecurrentOperator<OnnxGRU> {
 public:
     OnnxGRU();

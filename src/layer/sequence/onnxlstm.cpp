@@ -21,7 +21,8 @@ void OnnxLSTM::update(const Step& s, const float*) const {
         const double c = f * before + i * s.f[1](sum(3), clip);
         const double o = s.f[0](sum(1) + peep(1, c), clip);
         s.cell[q] = (float)c;
-        // ONNX clips "the input of activations"; ONNX Runtime, whose answers models have, the gates'.
+        // ONNX clips "the input of activations". ONNX Runtime, whose answers models are made for,
+        // clips only the gates'.
         s.hidden[q] = (float)(o * s.f[2](c, 0.f));
     }
 }

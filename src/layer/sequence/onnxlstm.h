@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// ONNX's LSTM; gates i, o, f, c and peepholes i, o, f. input_forget: f = 1 - i. Activations: of the
-// gates, of c, of the output. See OnnxRecurrent.
+// ONNX's LSTM, with gates i, o, f, c and peepholes i, o, f. With input_forget, f = 1 - i. The
+// activations are those of the gates, of c, and of the output. See OnnxRecurrent.
 class OnnxLSTM : public OnnxRecurrentOperator<OnnxLSTM> {
 public:
     OnnxLSTM();

@@ -5,7 +5,7 @@
 
 namespace quoll {
 
-// ONNX's RNN; one gate and activation. See OnnxRecurrent.
+// ONNX's RNN, with one gate and one activation. See OnnxRecurrent.
 class OnnxRNN : public OnnxRecurrentOperator<OnnxRNN> {
 public:
     OnnxRNN();

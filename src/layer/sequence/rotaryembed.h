@@ -5,10 +5,11 @@
 
 namespace quoll {
 
-// Rotary position embedding of [heads][positions][size] (or [positions][size]), size even: pairs of
-// values are turned by the angles of their position, whose cosines and sines are the inputs 1 and
-// 2, [positions or more][size / 2]. Pair i: values 2i and 2i + 1 (interleaved), or i and
-// i + size / 2; the latter may have cosines and sines of [size], own ones for the second half:
+// Rotary position embedding of [heads][positions][size] (or [positions][size]) with an even size:
+// pairs of values are rotated by the angles of their position, whose cosines and sines are the
+// inputs 1 and 2, [positions or more][size / 2]. Pair i is the values 2i and 2i + 1 (interleaved),
+// or i and i + size / 2; in the latter case rows of cosines and sines may have `size` values, with
+// separate ones for the second half:
 //     y0 = x0 cos0 - x1 sin0, y1 = x0 sin1 + x1 cos1.
 class RotaryEmbed : public Operator<RotaryEmbed> {
 public:

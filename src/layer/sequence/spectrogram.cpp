@@ -35,7 +35,7 @@ int Spectrogram::shape(const Spectrogram& s, const std::vector<Shape>& in,
     return kOk;
 }
 
-// Value i of a signal of `size` that goes on beyond its ends.
+// Value i of a signal of `size` values, which is continued beyond its ends.
 static float padded(const float* x, int64_t i, int64_t size, int pad_type) {
     if (i >= 0 && i < size) return x[i];
     if (pad_type == 0) return 0.f;

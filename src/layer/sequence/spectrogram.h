@@ -6,8 +6,8 @@
 namespace quoll {
 
 // The short-time Fourier transform of a signal of one axis: windowed frames of n_fft values, hoplen
-// apart. power 0: [frequency, frame, 2], real and imaginary parts; 1 or 2: [frequency, frame], the
-// magnitude or its square.
+// apart. With a power of 0 the output is [frequency, frame, 2], real and imaginary parts; with 1 or
+// 2 it is [frequency, frame], the magnitude or its square.
 class Spectrogram : public Operator<Spectrogram>, public StftFields {
 public:
     Spectrogram();

@@ -5,9 +5,9 @@
 
 namespace quoll {
 
-// Short-time Fourier transforms under any window, without padding: signals [rows, samples] give
-// [rows, frames, bins, 2], real and imaginary parts of the sums over j of
-// x[frame * step + j] window[j] e^(-2 pi i j bin / length). ONNX STFT of real signals.
+// Short-time Fourier transforms with any window, without padding: signals [rows, samples] give
+// [rows, frames, bins, 2], real and imaginary parts of the sums over j of x[frame * step + j]
+// window[j] e^(-2 pi i j bin / length). ONNX STFT of real signals.
 class Stft : public Operator<Stft> {
 public:
     Stft() { support_zero_size = true; }

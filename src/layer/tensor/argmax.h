@@ -5,9 +5,10 @@
 
 namespace quoll {
 
-// The topk largest values of a blob and their indexes in the order c d h w, largest first; of equal
-// ones the last first, NaN before all. Output topk x 1 of indexes, or topk x 2 of values, then
-// indexes, if out_max_val is set; f32, so that indexes are exact up to 2^24.
+// Finds the topk largest values of a blob, largest first; values are numbered in the order c d h w.
+// Among equal values the last comes first, and NaN comes before everything. The output is topk x 1,
+// the indexes, or, if out_max_val is set, topk x 2, the values and then the indexes. It is f32, so
+// that indexes are exact up to 2^24.
 class ArgMax : public Operator<ArgMax> {
 public:
     ArgMax();

@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// One output: the inputs one behind the other along an axis. All have the same number of axes and
-// the same size on the other axes; some may have no values, their size on the axis being 0.
+// Joins the inputs along an axis. All have the same number of axes and the same sizes on the other
+// axes; on the axis itself the size of some may be 0.
 class Concat : public Operator<Concat> {
 public:
     Concat();

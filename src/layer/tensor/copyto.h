@@ -5,10 +5,10 @@
 
 namespace quoll {
 
-// The first input with the second written into it at an offset. The offset comes from starts, for
-// the axes given (all if there are none), otherwise from woffset, hoffset, doffset and coffset. A
-// second input with fewer axes has size 1 on the outer ones; one of the same size as the first is
-// the result itself, whatever the offset.
+// The first input with the second one written into it at an offset. The offset is given by starts,
+// for the axes in `axes` (all if there are none), or by woffset, hoffset, doffset and coffset. A
+// second input with fewer axes has size 1 on the outer ones. If it has the size of the first, it is
+// the result, whatever the offset.
 class CopyTo : public Operator<CopyTo> {
 public:
     CopyTo();
@@ -19,7 +19,7 @@ public:
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
 
-    // First index on each of c, d, h, w; fails if the block does not fit.
+    // The first index on each of c, d, h, w; fails if the block does not fit.
     int offsets(const Shape& self, const Shape& src, int to[4]) const;
 
     int woffset, hoffset, doffset, coffset;

@@ -57,7 +57,7 @@ static int list_of(const Layer& layer, const Mat& numbers, const Expression& exp
     return kOk;
 }
 
-// The axes of `like` with other sizes; those of axes it has not are ignored.
+// The axes of `like` with other sizes; sizes of axes that it does not have are ignored.
 static Shape with_sizes(const Shape& like, int w, int h, int d, int c) {
     Shape s = like;
     s.w = w;

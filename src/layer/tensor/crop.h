@@ -7,13 +7,14 @@
 
 namespace quoll {
 
-// A rectangular part of input 0. Which one is said in one of these forms:
-// - starts, ends and axes, as numbers or as lists of expressions (which may refer to sizes of
+// A rectangular part of input 0, given in one of these forms:
+// - starts, ends and axes, as numbers or as lists of expressions (which may refer to the sizes of
 //   further inputs). Negative numbers count from the end; an end of 0 or -233 is the end of the
-//   axis; ends beyond it are cut. Without axes, axis 0 and following are meant.
+//   axis; ends beyond it are clamped. Without axes, starts and ends are those of axis 0 and the
+//   following ones.
 // - two inputs: the size is that of input 1, the offsets are parameters; if woffset is -233, input
 //   1 holds s32 values w h c offsets, then w h c sizes (w h d c each if input 0 has 4 axes).
-// - offsets and sizes: -233 for a size is all the rest but the tail offsets (woffset2, ...).
+// - offsets and sizes: a size of -233 is everything up to the tail offset (woffset2, ...).
 class Crop : public Operator<Crop> {
 public:
     Crop();

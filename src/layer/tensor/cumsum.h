@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// out[i] = in[0] + ... + in[i] along an axis (ints wrap). The axis is a parameter or, if there is a
-// second input, that (s32). ONNX CumSum.
+// out[i] = in[0] + ... + in[i] along an axis (ints wrap). The axis is the second input (s32), if
+// there is one, or a parameter. ONNX CumSum.
 class CumSum : public TensorOperator<CumSum> {
 public:
     static void params(CumSum& s, ParamVisitor& v);

@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// Each value becomes the sum of those up to it along an axis. The axis of a 1-D input is not looked
-// at.
+// Each value becomes the sum of the values up to and including it along an axis. The parameter axis
+// is ignored for a 1-D input.
 class CumulativeSum : public Operator<CumulativeSum> {
 public:
     CumulativeSum();

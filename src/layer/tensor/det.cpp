@@ -17,7 +17,8 @@ int Det::shape(const Det& s, const std::vector<Shape>& in, std::vector<Shape>& o
     return shape_of_sizes(s, sizes, DType::f32, &out[0]);
 }
 
-// Of a matrix of n rows, which is destroyed: elimination with the largest pivot of each column.
+// The determinant of a matrix of n rows, which is overwritten: elimination with the largest pivot
+// of each column.
 static double determinant(std::vector<double>& a, int n) {
     double det = 1;
     for (int k = 0; k < n; k++) {

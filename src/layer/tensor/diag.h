@@ -5,9 +5,9 @@
 
 namespace quoll {
 
-// A 1-D input becomes the diagonal of a square matrix that is zero elsewhere; of a 2-D one the
-// diagonal is taken, of no value if it lies outside. diagonal > 0 lies above the main one, < 0
-// below.
+// A 1-D input becomes the diagonal of a square matrix that is zero elsewhere. From a 2-D input the
+// diagonal is taken; it has no values if it lies outside the matrix. A positive `diagonal` lies
+// above the main one, a negative one below.
 class Diag : public Operator<Diag> {
 public:
     Diag();

@@ -28,7 +28,8 @@ int ExpandDims::shape(const ExpandDims& s, const std::vector<Shape>& in, std::ve
     if (!any) return kOk;
     out[0].dims = count;
     out[0].w = out[0].h = out[0].d = out[0].c = 1;
-    // From the innermost axis on: what axes given twice or beyond add stays in front.
+    // From the innermost axis on, so that the axes added by repeated or excessive numbers stay in
+    // front.
     for (int i = count - 1, from = dims - 1; i >= 0 && from >= 0; i--)
         if (!added[i]) out[0].set_size(i, in[0].size(from--));
     return kOk;

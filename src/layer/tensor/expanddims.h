@@ -6,9 +6,9 @@
 namespace quoll {
 
 // Adds axes of size 1 where they stand in the output, 0 being the outermost, -1 the innermost. As
-// in ncnn, a blob that would have more than 4 axes stays as it is; so does one whose axes all lie
-// beyond the output; an axis given twice adds one in front. Shares the memory where the layout
-// allows.
+// in ncnn, a blob that would have more than 4 axes stays as it is, and so does one whose given axes
+// all lie beyond the output; an axis given twice adds one in front. The output shares the input's
+// memory where the layout allows.
 class ExpandDims : public Operator<ExpandDims> {
 public:
     ExpandDims();

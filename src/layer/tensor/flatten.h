@@ -5,7 +5,8 @@
 
 namespace quoll {
 
-// All values in one axis, order c d h w. Shares the memory where channels have no gaps.
+// All values on one axis, in the order c d h w. The output shares the input's memory if there are
+// no gaps between channels.
 class Flatten : public Operator<Flatten> {
 public:
     Flatten();

@@ -28,7 +28,7 @@ int Gather::shape(const Gather& s, const std::vector<Shape>& in, std::vector<Sha
 
 namespace {
 
-// Of each part of the data the runs with these numbers.
+// For each slice of the data, the runs with these numbers.
 template <class T>
 void gather_runs(const Mat& data, const AlongAxis& along, const std::vector<int>& runs, Mat* out) {
     const Flat flat(*out);
@@ -159,8 +159,8 @@ TupleParts::TupleParts(const Layer& layer, const Mat& data, int first, const Mat
     for (int i = first + k_; i < shape.dims; i++) part_ *= shape.size(i);
 }
 
-// There may be a tuple for every value: mostly it differs from the one before in the last index
-// alone. Where one lies outside is looked for when it is known that some does.
+// There may be a tuple for every value; usually it differs from the one before only in the last
+// index. Which tuple lies outside is searched for only once it is known that one does.
 int TupleParts::begins(size_t first, size_t count, ptrdiff_t* begin) const {
     const int32_t* before = nullptr;
     const auto wrapped = [&](int index, int size) {
@@ -249,7 +249,7 @@ int Compress::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
         const AlongAxis along(data, at);
         outer = along.outer, inner = along.inner, size = along.size;
     }
-    // Of a longer condition the rest chooses nothing.
+    // The rest of a longer condition chooses nothing.
     const size_t given = std::min((size_t)bottoms[1].w, size);
     int kept = 0;
     for (size_t i = 0; i < given; i++) kept += keep[i] != 0;

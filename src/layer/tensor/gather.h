@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// Inputs: data, indices (s32). Parts of data along an axis, one for each index; the axes of the
-// indices replace that axis. ONNX Gather.
+// Takes slices of data along an axis, one for each index; the axes of the indices replace that
+// axis. Inputs: data, indices (s32). ONNX Gather.
 class Gather : public TensorOperator<Gather> {
 public:
     Gather() { set_any_storage(*this); }
@@ -19,8 +19,8 @@ public:
     int scalar = 0;  // 1: one index of rank 0, the axis goes
 };
 
-// Inputs: data, indices (s32) with as many axes. out[i][j] = data[indices[i][j]][j] for axis 0,
-// and so on. ONNX GatherElements.
+// out[i][j] = data[indices[i][j]][j] for axis 0, and correspondingly for other axes. Inputs: data,
+// and indices (s32) with as many axes. ONNX GatherElements.
 class GatherElements : public TensorOperator<GatherElements> {
 public:
     GatherElements() { set_any_storage(*this); }
@@ -33,8 +33,9 @@ public:
     int axis = 0;
 };
 
-// Inputs: data, indices (s32), whose innermost axis holds indexes of data's first axes behind
-// batch_dims common ones. ONNX GatherND.
+// Takes slices of data at tuples of indexes. Inputs: data, indices (s32). After batch_dims axes
+// that both share, the innermost axis of the indices holds the indexes of the next axes of data.
+// ONNX GatherND.
 class GatherND : public TensorOperator<GatherND> {
 public:
     GatherND() { set_any_storage(*this); }
@@ -46,9 +47,9 @@ public:
     int batch_dims = 0;
 };
 
-// Inputs: data, condition (u8, one axis). The parts along an axis (kAllAxes: of all values in
-// order) whose condition is not 0; a condition that is too short leaves the rest out. ONNX
-// Compress.
+// Keeps the slices along an axis (kAllAxes: the values, flattened) whose condition is not 0.
+// Inputs: data, condition (u8, one axis); what lies beyond the end of the condition is left out.
+// ONNX Compress.
 class Compress : public TensorOperator<Compress> {
 public:
     static const int kAllAxes = -233;
@@ -61,13 +62,13 @@ public:
     int axis = kAllAxes;
 };
 
-// The parts of data that tuples of indices name, each index on one of the axes first, first + 1,
-// ... For GatherND and ScatterND.
+// The slices of data that tuples of indices name, with one index for each of the axes first,
+// first + 1, ... For GatherND and ScatterND.
 class TupleParts {
 public:
     TupleParts(const Layer& layer, const Mat& data, int first, const Mat& indices);
-    // Where the parts of `count` tuples from number `first` on begin, counted in values; an error
-    // where an index lies outside.
+    // Where the slices of `count` tuples from number `first` on begin, counted in values; an error
+    // if an index lies outside.
     int begins(size_t first, size_t count, ptrdiff_t* begin) const;
 
 private:

@@ -5,10 +5,10 @@
 
 namespace quoll {
 
-// The values as an array of an ONNX element type of fewer bits would hold them; the Mat's type
-// stays. f32: rounded to floats of 16 bits and less (bfloat16, float8e4m3fn, float4e2m1, ...; of
-// a tie the even one), as ONNX Cast does. s8, u8 and s32: the low bits, sign-extended (int4, uint2,
-// int16, ...).
+// The values as an array of an ONNX element type with fewer bits would hold them; the Mat's type
+// does not change. f32 is rounded to floats of 16 bits or fewer (bfloat16, float8e4m3fn,
+// float4e2m1, ...; half to even), as ONNX Cast does. Of s8, u8 and s32 the low bits remain (int4,
+// uint2, int16, ...), sign-extended for signed types.
 class NarrowTo : public TensorOperator<NarrowTo> {
 public:
     NarrowTo();
@@ -21,7 +21,8 @@ public:
     int round_mode = 0;
 };
 
-// The bits of each value as another ONNX element type of as many bits, 32 at most. ONNX BitCast.
+// The bits of each value as another ONNX element type of the same width, at most 32 bits. ONNX
+// BitCast.
 class BitCast : public TensorOperator<BitCast> {
 public:
     BitCast();

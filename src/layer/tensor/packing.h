@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// The same values in another packing. Where the outermost axis is no multiple of out_elempack it
-// stays as it is, or with use_padding grows by zeros up to the next one.
+// The same values with another elempack. If the outermost axis is no multiple of out_elempack, the
+// packing stays as it is, or, with use_padding, zeros are added up to the next multiple.
 class Packing : public Operator<Packing> {
 public:
     Packing();

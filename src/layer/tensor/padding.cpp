@@ -148,7 +148,7 @@ int Padding::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
         source[i] = source_indexes(from.size[i], axis < 0 ? 0 : widths.before[axis],
                                    axis < 0 ? 0 : widths.behind[axis], type);
     }
-    // Of a row first to last are as in the input.
+    // Columns first to last of a row are as in the input.
     const int before = widths.before[in.dims - 1];
     const int first = std::min(std::max(before, 0), into.size[3]);
     const int last = std::max(first, std::min(before + from.size[3], into.size[3]));

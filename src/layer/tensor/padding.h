@@ -5,9 +5,9 @@
 
 namespace quoll {
 
-// A border around input 0: left and right on w; top and bottom on h of blobs of 2 axes and more;
-// front and behind on c of 3, d of 4 axes. If all of top, bottom, left and right are -233 or -234,
-// input 1 holds the six widths as s32 values top bottom left right front behind.
+// Adds a border to input 0: left and right on w; top and bottom on h, if there are 2 axes or more;
+// front and behind on c of 3 axes or on d of 4. If all of top, bottom, left and right are -233 or
+// -234, input 1 holds the six widths as s32 values top bottom left right front behind.
 class Padding : public Operator<Padding> {
 public:
     enum Type { kConstant, kReplicate, kReflect };
@@ -30,7 +30,7 @@ public:
     int top = 0, bottom = 0, left = 0, right = 0, front = 0, behind = 0;
     int type = 0;
     float value = 0.f;
-    // Of constant borders of 3 and 4 axes: one value a channel of the output instead of `value`.
+    // For constant borders of 3 and 4 axes: one value per channel of the output instead of `value`.
     int per_channel_pad_data_size = 0;
     Mat per_channel_pad_data;
 

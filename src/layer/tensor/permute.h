@@ -5,7 +5,7 @@
 
 namespace quoll {
 
-// Reorders the axes. order_type numbers the orders; output axes are named w first:
+// Reorders the axes. order_type is the number of an order, which names the output's axes, w first:
 //   2 axes: 0 wh, 1 hw
 //   3 axes: 0 whc, 1 hwc, 2 wch, 3 cwh, 4 hcw, 5 chw
 //   4 axes: 6 * last + n: the last axis is c, d, h, w for last = 0, 1, 2, 3; n orders the three
@@ -23,7 +23,7 @@ public:
     int axis_order(int dims, int source[4]) const;
 
     int order_type = 0;
-    // Set by a graph pass: those who read it take channels in blocks.
+    // Set by a graph pass: the readers take channels in blocks.
     bool feeds_channels = false;
 };
 

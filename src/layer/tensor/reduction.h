@@ -5,9 +5,9 @@
 
 namespace quoll {
 
-// y = coeff * f(the values along the given axes). Without keepdims these axes vanish (a blob of one
-// value stays), with it their size is 1. No axes: y = coeff * f(x) of each value by itself, but
-// that the one axis of a vector is reduced, as in ncnn.
+// y = coeff * f(the values along the given axes). With keepdims the size of these axes becomes 1;
+// without it they are removed (a blob of one value keeps its axis). Without axes, y = coeff * f(x)
+// of each value by itself, except that the only axis of a vector is reduced, as in ncnn.
 class Reduction : public Operator<Reduction> {
 public:
     Reduction();
@@ -16,7 +16,7 @@ public:
     static int shape(const Reduction& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int load_param(const ParamDict& pd) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
-    // What no values give: 0, 1 for products, an infinite maximum, NaN for a mean.
+    // The result for no values: 0, 1 for products, an infinite maximum, NaN for a mean.
     int forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                       const Option& opt) const override;
 
@@ -33,8 +33,8 @@ public:
         kLogSum = 9,
         kLogSumExp = 10,
     };
-    // Which axes of a blob of `dims` axes are reduced: bit 0 the outermost. Fails on an axis it has
-    // not.
+    // Which axes of a blob of `dims` axes are reduced, bit 0 being the outermost. Fails for an axis
+    // that the blob does not have.
     int reduced_axes(int dims, unsigned* mask) const;
 
     int operation;

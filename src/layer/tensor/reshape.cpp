@@ -56,7 +56,7 @@ int Reshape::wanted_sizes(const std::vector<Shape>& in, std::vector<int>* sizes)
     return kOk;
 }
 
-// Puts what the others leave of `total` values in place of a size of -1.
+// Replaces a size of -1 by what the other sizes leave of `total` values.
 int Reshape::complete_sizes(const Shape& in, long long total, std::vector<int>* sizes) const {
     long long known = 1;
     int* rest = nullptr;
@@ -68,7 +68,7 @@ int Reshape::complete_sizes(const Shape& in, long long total, std::vector<int>* 
         if (size < (total > 0)) return fail("a size of the output is %d", size);
         if (total > 0) known = known > total / size ? total + 1 : known * size;
     }
-    // What expressions rounded cannot be told from no values.
+    // An expression that rounded to 0 cannot be told from an axis without values.
     if (total == 0 && rest && !expression_.empty())
         return fail("%s has no values to say what -1 in shape_expr is", shape_text(in).c_str());
     if (total == 0) return complete_empty_sizes(*this, in, sizes);
@@ -177,7 +177,7 @@ public:
         for (int i = count_ - 1; i >= 0 && (size_[i] == 1 || step_[i] == run_); i--)
             run_ *= size_[i];
     }
-    // Where the element with number i lies, and how many from it on lie behind each other.
+    // Where element number i is, and how many elements follow it without a gap.
     size_t offset(size_t i) const {
         size_t at = 0;
         for (int axis = count_ - 1; axis >= 0; i /= size_[axis--])
@@ -212,7 +212,7 @@ int Reshape::forward_permuted(const Mat& bottom, Mat& top, const Shape& to,
                               const Option& opt) const {
     top.create(to, 1, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
-    // Of a 2-D blob h is outermost, as c is of a 3-D one: both orders put that axis last.
+    // The outermost axis is h in a 2-D blob and c in a 3-D one; both orders put that axis last.
     struct Order {
         Axes4 axes;
         int outer;  // index of the outermost axis

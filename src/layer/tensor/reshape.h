@@ -6,13 +6,13 @@
 
 namespace quoll {
 
-// The same values in another shape, order c d h w; shares the memory where the layout allows.
-// Input 0 is the data, further ones only give sizes to shape_expr.
+// The same values in another shape, in the order c d h w. The output shares the input's memory
+// where the layout allows. Input 0 is the data; further inputs only provide sizes for shape_expr.
 //
-// Items of a batch are reshaped each by itself, unless a batch axis is given: then the values are
-// those of one array that has the batch count at that place among the axes (0: outermost), and the
-// sizes, up to five, are those of such an array. One with input_batch_axis but no
-// output_batch_axis has the items in its other axes, and the other way round.
+// Each item of a batch is reshaped by itself, unless a batch axis is given: then the values are
+// those of one array that has the batch at that place among its axes (0: outermost), and the sizes,
+// up to five, are those of such an array. With input_batch_axis alone the output has no batch, its
+// items being in the other axes; with output_batch_axis alone it is the input that has none.
 class Reshape : public Operator<Reshape> {
 public:
     enum { kNoBatchAxis = 233 };

@@ -11,7 +11,7 @@ static void declare_reduction(ParamVisitor& v, int& reduction) {
     v(1, "reduction", reduction, 0, "0 replace, 1 add, 2 multiply, 3 max, 4 min", between(0, 4));
 }
 
-// What data and updates have to be like, beside their shapes.
+// The requirements of data and updates other than their shapes.
 static int expect_types(const Layer& layer, const std::vector<Shape>& in) {
     QUOLL_RETURN_IF_ERROR(expect_inputs(layer, in, 3, 3));
     QUOLL_RETURN_IF_ERROR(expect_number(layer, in[0].dtype));
@@ -19,8 +19,8 @@ static int expect_types(const Layer& layer, const std::vector<Shape>& in) {
     return expect_dtype(layer, "updates", in[2].dtype, in[0].dtype);
 }
 
-// Calls f with a function T(T old, T update). An update that is NaN stays, an old value that is
-// NaN goes, as with ONNX Runtime.
+// Calls f with a function T(T old, T update). An update that is NaN is kept, an old value that is
+// NaN is replaced, as in ONNX Runtime.
 template <class T, class F>
 static void with_reduction(int reduction, F f) {
     switch ((ScatterReduction)reduction) {

@@ -5,11 +5,11 @@
 
 namespace quoll {
 
-// How an update meets the value that is there; ints wrap.
+// How an update is combined with the value that is there; ints wrap.
 enum class ScatterReduction { kReplace, kAdd, kMultiply, kMax, kMin };
 
-// Inputs: data, indices (s32), updates. data with out[indices[i][j]][j] = updates[i][j] for axis
-// 0, and so on. ONNX ScatterElements.
+// A copy of data with out[indices[i][j]][j] = updates[i][j] for axis 0, and correspondingly for
+// other axes. Inputs: data, indices (s32), updates. ONNX ScatterElements.
 class ScatterElements : public TensorOperator<ScatterElements> {
 public:
     static void params(ScatterElements& s, ParamVisitor& v);
@@ -22,8 +22,8 @@ public:
     int reduction = 0;
 };
 
-// Inputs: data, indices (s32), whose innermost axis holds indexes of data's first axes, updates:
-// the parts of data that they name. ONNX ScatterND.
+// A copy of data with slices replaced by updates. Inputs: data, indices (s32), whose innermost axis
+// holds indexes of data's first axes, and updates, one slice for each. ONNX ScatterND.
 class ScatterND : public TensorOperator<ScatterND> {
 public:
     static void params(ScatterND& s, ParamVisitor& v);

@@ -5,7 +5,7 @@
 
 namespace quoll {
 
-// Cuts the input along an axis into one piece an output.
+// Cuts the input along an axis into as many pieces as there are outputs.
 class Slice : public Operator<Slice> {
 public:
     Slice();

@@ -6,8 +6,8 @@
 namespace quoll {
 
 // Removes axes of size 1: those in axes, or, if that is empty, those whose flag is set. Axes that
-// are not there or longer than 1 are left alone; one axis stays. Shares the memory where the layout
-// allows.
+// do not exist or are longer than 1 are ignored, and one axis always stays. The output shares the
+// input's memory where the layout allows.
 class Squeeze : public Operator<Squeeze> {
 public:
     Squeeze();

@@ -30,8 +30,8 @@ int StridedSlice::plan(const Shape& data, const Lists& lists, Cut cuts[4], Shape
             resolve_axis(*this, lists.axes.empty() ? (int)i : lists.axes[i], data.dims, &axis));
         const int64_t size = data.size(axis), step = lists.steps.empty() ? 1 : lists.steps[i];
         if (step == 0) return fail("a step of 0 on axis %d", axis);
-        // Where a walk may begin and end: behind the last index forwards, before the first
-        // backwards.
+        // Where a walk may begin and end: forwards it may end behind the last index, backwards
+        // before the first.
         const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
         const auto limit = [&](int64_t index, int64_t least) {
             return std::min(std::max(index < 0 ? index + size : index, least), high);
@@ -82,7 +82,7 @@ int StridedSlice::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& top
     for (int i = 0; i < data.dims; i++) {
         ptrdiff_t& step = along[0].step[axis_of_four(i, data.dims)];
         first += cuts[i].start * step;
-        // A step beyond the axis is never taken twice; limited, it cannot overflow.
+        // A step larger than the axis is never taken twice; clamping it prevents an overflow.
         step *= std::min<int64_t>(std::max<int64_t>(cuts[i].step, -data.logical_shape().size(i)),
                                   data.logical_shape().size(i));
     }

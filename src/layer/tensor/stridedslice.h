@@ -5,10 +5,10 @@
 
 namespace quoll {
 
-// data[start:end:step] along some axes, with steps that may be negative; starts and ends are those
-// of ONNX Slice: negative ones count from the end, those beyond are limited. Inputs: data, then,
-// without the parameters, starts, ends, axes, steps (s32; the last two may be missing: all axes in
-// order, steps of 1).
+// data[start:end:step] along some axes; steps may be negative. Negative starts and ends count from
+// the end of the axis, and those beyond it are clamped. Inputs: data, then, unless they are
+// parameters, starts, ends, axes, steps (s32; the last two may be missing: all axes in order, steps
+// of 1). ONNX Slice.
 class StridedSlice : public TensorOperator<StridedSlice> {
 public:
     StridedSlice() { set_any_storage(*this); }
@@ -19,7 +19,7 @@ public:
 
     Mat starts, ends, axes, steps;
 
-    // What is taken of each axis of the data.
+    // What is taken from each axis of the data.
     struct Cut {
         int start, count;
         int64_t step;
@@ -40,7 +40,7 @@ private:
     Lists lists_of_params() const;
 };
 
-// Part i is input i; the inputs, all alike, side by side along a new axis. ONNX
+// Joins inputs of the same shape and type along a new axis, input i at index i. ONNX
 // ConcatFromSequence with new_axis.
 class Stack : public TensorOperator<Stack> {
 public:
@@ -52,8 +52,8 @@ public:
     int axis = 0;
 };
 
-// As many outputs as an axis has indexes: the parts along it, without the axis. ONNX
-// SplitToSequence without keepdims.
+// Splits an axis: output i is the slice at index i, without the axis. ONNX SplitToSequence without
+// keepdims.
 class Unstack : public TensorOperator<Unstack> {
 public:
     Unstack() { set_any_storage(*this); }
@@ -65,8 +65,8 @@ public:
     int axis = 0;
 };
 
-// Inputs: data, lengths (s32, one for each index of batch_axis). The first `length` parts along
-// time_axis come in reverse order. ONNX ReverseSequence.
+// Reverses the first `length` slices along time_axis. Inputs: data, lengths (s32, one for each
+// index of batch_axis). ONNX ReverseSequence.
 class ReverseSequence : public TensorOperator<ReverseSequence> {
 public:
     ReverseSequence() { set_any_storage(*this); }

@@ -5,7 +5,8 @@
 
 namespace quoll {
 
-// Input: a shape (s32, one axis; no sizes: a scalar). One value all over it. ONNX ConstantOfShape.
+// A blob of a given shape filled with one value. Input: the shape (s32, one axis; without sizes it
+// is a scalar). ONNX ConstantOfShape.
 class ConstantOfShape : public TensorOperator<ConstantOfShape> {
 public:
     static void params(ConstantOfShape& s, ParamVisitor& v);
@@ -19,8 +20,8 @@ public:
     int int_value = 0;  // if it is another
 };
 
-// Inputs: start, limit, delta, one value each, f32 or s32. start, start + delta, ... up to but
-// without limit, one axis. ONNX Range.
+// A vector start, start + delta, ... up to but excluding limit. Inputs: start, limit, delta, one
+// value each, f32 or s32. ONNX Range.
 class RangeOf : public TensorOperator<RangeOf> {
 public:
     static int shape(const RangeOf& s, const std::vector<Shape>& in, std::vector<Shape>& out);
@@ -40,9 +41,9 @@ public:
     int type = -1;  // CastTo::ElementType, -1: the input's
 };
 
-// Inputs: indices (s32), values (off, on) and, without the parameter, depth (s32). A new axis of
-// size depth with `on` where the index is, `off` elsewhere; indexes outside [-depth, depth) are
-// all off. ONNX OneHot.
+// Adds an axis of size depth, with `on` at the index and `off` elsewhere; an index outside [-depth,
+// depth) gives only `off`. Inputs: indices (s32), values (off, on) and, unless it is a parameter,
+// depth (s32). ONNX OneHot.
 class OneHot : public TensorOperator<OneHot> {
 public:
     static void params(OneHot& s, ParamVisitor& v);
@@ -58,9 +59,10 @@ private:
     int result(const Shape& indices, DType dtype, int size, Shape* out) const;
 };
 
-// As many random values (f32) as the input has, whatever those are: uniform in [a, b), or normal
-// with mean a and standard deviation b. Value i is a function of seed and i: it is the same in each
-// run. SplitMix64 (Steele, Lea, Flood 2014), Box-Muller. ONNX RandomUniformLike, RandomNormalLike.
+// Random values (f32) in the shape of the input, whose values do not matter: uniform in [a, b), or
+// normal with mean a and standard deviation b. Value i depends only on the seed and i, so that all
+// runs give the same. The generator is SplitMix64 (Steele, Lea, Flood 2014), with Box-Muller. ONNX
+// RandomUniformLike, RandomNormalLike.
 class RandomFill : public TensorOperator<RandomFill> {
 public:
     static void params(RandomFill& s, ParamVisitor& v);

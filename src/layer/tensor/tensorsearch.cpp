@@ -62,7 +62,7 @@ int ArgReduce::shape(const ArgReduce& s, const std::vector<Shape>& in, std::vect
     return shape_of_sizes(s, sizes, DType::s32, &out[0]);
 }
 
-// Lines that are searched side by side, and parts that a single line is searched in.
+// Lines that are searched side by side, and the parts in which a single line is searched.
 static const int kLines = 64, kParts = 16;
 
 // The best of `size` values `step` apart, for each of `count` neighbours.
@@ -76,7 +76,7 @@ static void best_of_lines(const T* from, int size, size_t step, int count, Bette
         const T* row = from + i * step;
         for (int r = 0; r < count; r++) {
             const T x = row[r], y = values[r];
-            const int wins = -(int)better(x, y);  // a mask: a branch would keep it from vectors
+            const int wins = -(int)better(x, y);  // a mask, since a branch would prevent vectorisation
             best[r] = (i & wins) | (best[r] & ~wins);
             values[r] = better(x, y) ? x : y;
         }
@@ -98,7 +98,7 @@ static int best_of_row(const T* from, int size, Better better) {
             values[r] = better(x, y) ? x : y;
         }
     int found = best[0];
-    // Of equal values that of the part whose place better() would have come to.
+    // Among equal values, the one whose index better() would have found.
     const bool last = better(T(0), T(0));
     for (int r = 1; r < kParts; r++) {
         const T x = from[best[r]], y = from[found];

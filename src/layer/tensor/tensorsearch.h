@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// The indexes of all values that are not 0, in order: s32, one row an axis of the input, one column
-// a value. ONNX NonZero.
+// The indexes of all values that are not 0, in order: s32, with a row per axis of the input and a
+// column per value. ONNX NonZero.
 class NonZero : public TensorOperator<NonZero> {
 public:
     static int shape(const NonZero& s, const std::vector<Shape>& in, std::vector<Shape>& out);
@@ -14,8 +14,8 @@ public:
                 const Option& opt) const override;
 };
 
-// The index of the largest or least value along an axis, s32; of equal ones the first, or the last.
-// ONNX ArgMax and ArgMin.
+// The index (s32) of the largest or least value along an axis; among equal values the first, or the
+// last. ONNX ArgMax and ArgMin.
 class ArgReduce : public TensorOperator<ArgReduce> {
 public:
     static void params(ArgReduce& s, ParamVisitor& v);
@@ -29,9 +29,9 @@ public:
     int select_last_index = 0;
 };
 
-// Outputs: the k largest (or least) values along an axis, their indexes (s32). Sorted, best first,
-// equal ones in order of index; NaN counts as larger than all numbers. Not sorted: in order of
-// index. k is a parameter or input 1 (s32). ONNX TopK.
+// The k largest (or least) values along an axis. Outputs: the values, their indexes (s32). They are
+// sorted, best first and equal ones by index, or, without `sorted`, in order of index. NaN counts
+// as larger than all numbers. k is a parameter or input 1 (s32). ONNX TopK.
 class TopK : public TensorOperator<TopK> {
 public:
     static void params(TopK& s, ParamVisitor& v);
@@ -47,10 +47,11 @@ private:
     int result(const Shape& in, int count, std::vector<Shape>* out) const;
 };
 
-// The different values (axis kAllAxes), or the different parts along an axis, each once: sorted, or
-// in order of their first place. Outputs, as many as there are: these, and as s32 with one axis
-// where each comes first, which of them each part of the input is, and how often each comes. NaN is
-// equal to itself and larger than all numbers. ONNX Unique.
+// The distinct values (axis kAllAxes), or the distinct slices along an axis: sorted, or in order of
+// first occurrence. Up to four outputs: the distinct values or slices; then, as s32 vectors, the
+// index of each one's first occurrence, for each value or slice of the input which one it is, and
+// the number of occurrences of each. NaN is equal to itself and larger than all numbers. ONNX
+// Unique.
 class Unique : public TensorOperator<Unique> {
 public:
     static const int kAllAxes = -233;

@@ -51,7 +51,7 @@ int ShapeOf::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     return kOk;
 }
 
-// The list of numbers that is a parameter or else input 1.
+// The list of numbers, which is a parameter or else input 1.
 static int take_sizes(const Layer& layer, const Mat& param, const std::vector<Mat>& bottoms,
                       std::vector<int>* sizes) {
     *sizes = ints_of_param(param);
@@ -59,7 +59,7 @@ static int take_sizes(const Layer& layer, const Mat& param, const std::vector<Ma
     return read_ints(layer, "shape", bottoms[1], kMostAxes, sizes);
 }
 
-// Is there a shape, and of the right kind?
+// Whether there is a shape of the right kind.
 static int expect_sizes(const Layer& layer, const Mat& param, const std::vector<Shape>& in) {
     QUOLL_RETURN_IF_ERROR(expect_inputs(layer, in, 1, 2));
     if (param.empty() == (in.size() == 1))

@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// The sizes of the input's axes start to end - 1 (negative: from the end) as s32, one axis; or,
-// with `product`, one number: how many values it has. ONNX Shape and Size.
+// The sizes of the input's axes start to end - 1 (negative: from the end) as an s32 vector, or,
+// with `product`, the number of its values. ONNX Shape and Size.
 class ShapeOf : public TensorOperator<ShapeOf> {
 public:
     ShapeOf();
@@ -23,8 +23,8 @@ private:
     std::vector<int> sizes(const Shape& shape) const;
 };
 
-// Inputs: data and, without the parameter, the shape (s32). Data repeated along axes of size 1 so
-// that it fits the shape, as NumPy broadcasts. ONNX Expand.
+// Broadcasts data to a shape by NumPy's rules. Inputs: data and, unless it is a parameter, the
+// shape (s32). ONNX Expand.
 class Expand : public TensorOperator<Expand> {
 public:
     Expand() { set_any_storage(*this); }
@@ -39,9 +39,9 @@ private:
     int expanded(const Shape& data, const std::vector<int>& wanted, Shape* out) const;
 };
 
-// Inputs: data and, without the parameter, the shape (s32): sizes from the outermost axis on, -1:
-// what remains, 0: the input's size on that axis. Shares the memory where the layout allows. ONNX
-// Reshape.
+// Gives data another shape. Inputs: data and, unless it is a parameter, the shape (s32): sizes from
+// the outermost axis on, where -1 is what remains and 0 is the input's size on that axis. The
+// output shares the input's memory where the layout allows. ONNX Reshape.
 class ReshapeTo : public TensorOperator<ReshapeTo> {
 public:
     ReshapeTo() { set_any_storage(*this); }
@@ -57,8 +57,8 @@ private:
     int reshaped(const Shape& data, std::vector<int> wanted, Shape* out) const;
 };
 
-// Makes the outermost axis the batch n of the Mat, or, with `inverse`, the batch its outermost
-// axis. Shares the memory where the layout allows.
+// Turns the outermost axis into the Mat's batch n, or, with `inverse`, the batch into the outermost
+// axis. The output shares the input's memory where the layout allows.
 class BatchAxis : public TensorOperator<BatchAxis> {
 public:
     BatchAxis();

@@ -39,7 +39,7 @@ int Tile::shape(const Tile& s, const std::vector<Shape>& in, std::vector<Shape>&
     if (count == 0 && (dims == 1 || s.axis < dims)) times.set_size(dims == 1 ? 0 : s.axis, s.tiles);
     out = in;
     out[0].dims = times.dims;
-    // Fields of axes that the input has not are 1.
+    // Fields of axes that the input does not have are 1.
     for (int Shape::*field : {&Shape::w, &Shape::h, &Shape::d, &Shape::c}) {
         const int64_t size = (int64_t)(in[0].*field) * (times.*field);
         if (size > INT_MAX)

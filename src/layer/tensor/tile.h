@@ -5,10 +5,10 @@
 
 namespace quoll {
 
-// Repeats a blob along its axes: `tiles` times along `axis`, or as `repeats` says, whose last value
-// is for w, the one before for h, then d and c (c if there are three of them and the blob has not 4
-// axes). A blob with fewer axes than there are repeats gets that many; as in ncnn a third axis
-// stays c when a fourth, d, is added.
+// Repeats a blob along its axes: `tiles` times along `axis`, or as `repeats` says. Its last value
+// is for w, the one before for h, then come d and c (c alone if there are three values and the blob
+// does not have 4 axes). A blob with fewer axes than there are repeats gets as many; a third axis
+// stays c when a fourth, d, is added, as in ncnn.
 class Tile : public Operator<Tile> {
 public:
     Tile();

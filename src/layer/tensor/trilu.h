@@ -5,8 +5,8 @@
 
 namespace quoll {
 
-// The upper or lower triangle of the two innermost axes, zeros elsewhere. Diagonal k (a parameter,
-// or input 1 as s32) belongs to it. ONNX Trilu.
+// The upper or lower triangle of the two innermost axes, zeros elsewhere. It includes diagonal k,
+// which is a parameter or input 1 (s32). ONNX Trilu.
 class Trilu : public TensorOperator<Trilu> {
 public:
     Trilu() { set_any_storage(*this); }

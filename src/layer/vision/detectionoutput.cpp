@@ -47,7 +47,8 @@ int DetectionOutput::shape(const DetectionOutput& s, const std::vector<Shape>& i
     return kOk;
 }
 
-// The box of a prior (corners) moved by a location (centre, log size) in units of the prior's size.
+// The box of a prior (corners), moved by a location (centre, log size) in units of the prior's
+// size.
 static Detection decode(const float* prior, const float* location, const float* variance) {
     const float w = prior[2] - prior[0], h = prior[3] - prior[1];
     const float x = variance[0] * location[0] * w + (prior[0] + prior[2]) * 0.5f;

@@ -5,12 +5,12 @@
 
 namespace quoll {
 
-// Boxes out of an SSD's three inputs: locations (4 a prior), class scores (after softmax) and
-// priors. The output has a row a box: label, score, xmin, ymin, xmax, ymax.
+// The boxes that an SSD detector has found. Inputs: locations (4 per prior), class scores (after
+// softmax) and priors. The output has a row per box: label, score, xmin, ymin, xmax, ymax.
 //
-// Caffe's form: scores [prior][class]; priors are PriorBox' output, row 1 the variances. MXNet's
-// form (num_class = -233): scores have a row a class; priors a row a prior, h x 4; variances are
-// parameters. Class 0 is the background.
+// Caffe's form: scores are [prior][class], and priors are the output of PriorBox, whose row 1 has
+// the variances. MXNet's form (num_class = -233): scores have a row per class, priors have a row of
+// 4 values per prior, and the variances are parameters. Class 0 is the background.
 class DetectionOutput : public Operator<DetectionOutput> {
 public:
     DetectionOutput();

@@ -44,8 +44,8 @@ int GridSample::shape(const GridSample& s, const std::vector<Shape>& in, std::ve
 
 namespace {
 
-// How coordinates of one axis of the image are made: float throughout, so that ties of nearest
-// sampling fall as in ncnn.
+// How coordinates of one axis of the image are computed: in float throughout, so that nearest
+// sampling resolves ties as in ncnn.
 struct AxisRule {
     int size, padding_mode, align_corner, exact;
 
@@ -81,7 +81,7 @@ struct Taps {
     int count;
 };
 
-// Keys' cubic convolution with a = -0.75 for a point t beyond the second of four pixels.
+// Keys' cubic convolution with a = -0.75 for a point that is t beyond the second of four pixels.
 void cubic_weights(float t, float* weight) {
     const float a = -0.75f;
     const auto near = [a](float x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };

@@ -26,8 +26,8 @@ public:
     int permute_fusion;
     int exact;
 
-    // Whether points are reflected as often as needed, and ties go to even pixels: as asked, and
-    // where ncnn reads beside the image, the four pixels of a bicubic point between corners.
+    // Whether points are reflected as often as needed, and ties go to even pixels: if the parameter
+    // asks for it, and for bicubic points between corners, where ncnn reads outside the image.
     bool is_exact() const { return exact || (sample_type == kBicubic && align_corner); }
 };
 

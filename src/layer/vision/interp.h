@@ -6,12 +6,13 @@
 
 namespace quoll {
 
-// Resizes w and h of input 0; w alone if it has 2 axes; each plane by itself if it has 3 or 4. A
-// blob of 1 axis counts as channels of 1 x 1: each becomes a constant plane.
+// Resizes w and h of each plane of input 0, or w alone if it has 2 axes. A blob of 1 axis counts as
+// channels of 1 x 1: each becomes a constant plane.
 //
-// The output's size: size_expr, a list w, h over the inputs' sizes; without one that of input 1 if
-// dynamic_target_size is set; else output_width and output_height; else, if one of them is 0, the
-// input's times width_scale and height_scale, rounded down.
+// The output's size is, in this order of precedence: size_expr, a list w, h of expressions in the
+// inputs' sizes; the size of input 1, if dynamic_target_size is set; output_width and
+// output_height; or, if one of these is 0, the input's size times width_scale and height_scale,
+// rounded down.
 class Interp : public Operator<Interp> {
 public:
     enum ResizeType { kNearest = 1, kBilinear, kBicubic };
@@ -24,7 +25,8 @@ public:
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
 
-    // The source indexes (in bounds) and factors for one index of the output, as many as taps_of().
+    // The source indexes (in bounds) and factors for one index of the output; there are taps_of()
+    // of them.
     struct Taps {
         int index[4];
         float factor[4];
@@ -37,12 +39,12 @@ public:
     float height_scale = 1.f, width_scale = 1.f;
     int output_height = 0, output_width = 0;
     int dynamic_target_size = 0;
-    // Bilinear and bicubic: the corners of input and output fall on each other, in place of the
-    // outer edges of the corner values.
+    // Bilinear and bicubic: the centres of the corner values of input and output coincide, instead
+    // of their outer edges.
     int align_corner = 0;
     std::string size_expr;
 
-    // The output is the input: same size, and no shift by a scale.
+    // Whether the output is the input: the sizes are the same, and no scale shifts it.
     bool unchanged(const Shape& in, const Shape& out) const;
     std::vector<Taps> column_taps(int size, int out_size) const;
     std::vector<Taps> row_taps(int size, int out_size) const;

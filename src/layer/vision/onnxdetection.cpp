@@ -190,7 +190,7 @@ int OnnxROIAlign::region_of(const float* corners, const Mat& image, Region* regi
     double w = corners[2] * scale - offset - region->x, h = corners[3] * scale - offset - region->y;
     if (!half_pixel) w = std::max(w, 1.0), h = std::max(h, 1.0);
     region->bin_w = w / output_w, region->bin_h = h / output_h;
-    // A region many times as large as the image has nothing in it, but takes for ever.
+    // A region many times as large as the image contains nothing useful, but would take for ever.
     const double most = 16.0 * std::max(image.w, image.h) + 16;
     if (!(fabs(region->bin_w) <= most && fabs(region->bin_h) <= most && fabs(region->x) < INT_MAX &&
           fabs(region->y) < INT_MAX))
@@ -201,7 +201,7 @@ int OnnxROIAlign::region_of(const float* corners, const Mat& image, Region* regi
     return kOk;
 }
 
-// The four pixels around a point and what each counts; nothing more than a pixel outside.
+// The four pixels around a point and their weights; none for a point more than a pixel outside.
 struct Sample {
     size_t at[4];
     double weight[4];

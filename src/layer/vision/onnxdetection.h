@@ -5,11 +5,12 @@
 
 namespace quoll {
 
-// Inputs: boxes (batch, boxes, 4), scores (batch, classes, boxes), the batch being an axis or n;
-// then maybe the number of boxes a class to keep (s32), the thresholds of overlap and of score
-// (f32), each of one value, which replace the parameters. Output: s32, a row of batch, class and
-// box index for each box that is kept, best first in each class; 0 rows when there is none. Boxes
-// are y1 x1 y2 x2 with corners in any order, or centre x, y, width, height. ONNX NonMaxSuppression.
+// Inputs: boxes (batch, boxes, 4) and scores (batch, classes, boxes), the batch being an axis or n;
+// then optionally, each of one value and replacing a parameter, the number of boxes to keep per
+// class (s32) and the thresholds of overlap and of score (f32). Output: s32, a row of batch, class
+// and box index for each box that is kept, best first in each class; 0 rows if there are none.
+// Boxes are y1 x1 y2 x2 with corners in any order, or centre x, y, width, height. ONNX
+// NonMaxSuppression.
 class NonMaxSuppression : public TensorOperator<NonMaxSuppression> {
 public:
     NonMaxSuppression() { support_batch = true; }
@@ -25,9 +26,9 @@ public:
     float score_threshold = 0;
 };
 
-// Inputs: image (c h w, batch n), boxes (one a row: y1 x1 y2 x2, 0 and 1 being the centres of the
-// outermost pixels), batch indices (s32). A crop of each box, resized; the batch of the output
-// counts the boxes. TensorFlow's CropAndResize.
+// Crops each box out of an image and resizes it. Inputs: image (c h w, batch n), boxes (one per
+// row: y1 x1 y2 x2, where 0 and 1 are the centres of the outermost pixels), batch indices (s32).
+// The output has one batch item per box. TensorFlow's CropAndResize.
 class CropAndResize : public TensorOperator<CropAndResize> {
 public:
     CropAndResize() { support_batch = true; }
@@ -41,10 +42,10 @@ public:
     float extrapolation_value = 0;
 };
 
-// Inputs: image (c h w, batch n), regions (one a row: x1 y1 x2 y2), batch indices (s32). Each
-// region in output_h x output_w bins: the mean of sampling_ratio^2 bilinear samples a bin (0: as
-// many as the bin has pixels), or, as ONNX defines max, the largest of the four weighted pixels of
-// all samples. The batch of the output counts the regions. ONNX RoiAlign.
+// Divides each region into output_h x output_w bins. A bin gives the mean of sampling_ratio^2
+// bilinear samples (0: as many as the bin has pixels), or, as ONNX defines max, the largest of the
+// four weighted pixels of all samples. Inputs: image (c h w, batch n), regions (one per row: x1 y1
+// x2 y2), batch indices (s32). The output has one batch item per region. ONNX RoiAlign.
 class OnnxROIAlign : public TensorOperator<OnnxROIAlign> {
 public:
     OnnxROIAlign() { support_batch = true; }
@@ -62,7 +63,7 @@ public:
 private:
     struct Region {
         double x, y, bin_w, bin_h;  // of the input
-        int grid_w, grid_h;         // samples a bin
+        int grid_w, grid_h;         // samples per bin
     };
     int region_of(const float* corners, const Mat& image, Region* region) const;
     // One bin of all channels, whose results are out_step apart.
@@ -70,9 +71,9 @@ private:
                   size_t out_step) const;
 };
 
-// Where each output pixel of a spatial transformer looks: theta times (x, y, 1), or (x, y, z, 1),
-// for x, y, z from -1 to 1 over the output. Input: theta, 2 rows of 3 or 3 of 4, and without the
-// parameter the output's size n c h w or n c d h w (s32). Output: h w 2, or d h w 3. ONNX
+// The sampling positions of a spatial transformer: theta times (x, y, 1), or (x, y, z, 1), for x,
+// y, z from -1 to 1 over the output. Inputs: theta, 2 rows of 3 or 3 rows of 4, and, unless it is a
+// parameter, the output's size n c h w or n c d h w (s32). Output: h w 2, or d h w 3. ONNX
 // AffineGrid.
 class AffineGrid : public TensorOperator<AffineGrid> {
 public:

@@ -5,9 +5,9 @@
 
 namespace quoll {
 
-// Depth to space: r * r channels become one of r times the width and height, r = upscale_factor.
-// Output (q, y * r + i, x * r + j) is input (channel, y, x) of channel q * r * r + i * r + j in
-// mode 0, (i * r + j) * c / (r * r) + q in mode 1.
+// Depth to space: r * r channels become one with r times the width and height, where r is
+// upscale_factor. Output (q, y * r + i, x * r + j) is input (channel, y, x) of channel q * r * r +
+// i * r + j in mode 0, (i * r + j) * c / (r * r) + q in mode 1.
 class PixelShuffle : public Operator<PixelShuffle> {
 public:
     PixelShuffle();

@@ -5,16 +5,16 @@
 
 namespace quoll {
 
-// The prior boxes of an SSD for each place of input 0, whose values do not matter. Corners, in
-// units of the image.
+// The prior boxes of an SSD detector for each position of input 0, whose values do not matter.
+// Boxes are given by their corners in units of the image.
 //
-// Caffe's form: input 1 is the image (if its size is not a parameter). For each place and each min
-// size: a square of that size; if there are max sizes, a square of the geometric mean of min and
-// max size; and for each aspect ratio a box of the min size's area, with flip also lying. Output: w
-// = 4 values a prior, h = 2: the boxes, and the variances.
+// Caffe's form: input 1 is the image (if its size is not a parameter). For each position and each
+// min size there is a square of that size; if there are max sizes, a square of the geometric mean
+// of min and max size; and for each aspect ratio a box of the min size's area, with flip also one
+// of the inverse ratio. Output: 2 rows of 4 values per prior, the boxes and the variances.
 //
-// MXNet's form (one input, image size -233, no max sizes): squares of each min size, then boxes of
-// the first size for each ratio but the first. Output: 1 axis, 4 values a prior.
+// MXNet's form (one input, an image size of -233, no max sizes): squares of each min size, then
+// boxes of the first size for each ratio but the first. Output: 1 axis, 4 values per prior.
 class PriorBox : public Operator<PriorBox> {
 public:
     PriorBox();

@@ -39,7 +39,7 @@ int Proposal::shape(const Proposal& s, const std::vector<Shape>& in, std::vector
     return kOk;
 }
 
-// As in ncnn: sides are rounded to whole pixels before the scale.
+// As in ncnn, sides are rounded to whole pixels before they are scaled.
 std::vector<Proposal::Anchor> Proposal::anchors() const {
     std::vector<Anchor> list;
     const float centre = base_size * 0.5f;
@@ -52,7 +52,7 @@ std::vector<Proposal::Anchor> Proposal::anchors() const {
     return list;
 }
 
-// moves: 4 channels; image: height, width, scale.
+// moves: 4 channels of box deltas; image: height, width, scale.
 void Proposal::boxes_of(const Anchor& anchor, const Mat& moves, const float* scores,
                         const float* image, std::vector<Detection>* boxes) const {
     const float right = image[1] - 1, bottom = image[0] - 1, least = min_size * image[2];
@@ -78,7 +78,7 @@ void Proposal::boxes_of(const Anchor& anchor, const Mat& moves, const float* sco
         }
 }
 
-// One channel of w values a box.
+// One channel of w values per box.
 static int boxes_to_blob(const std::vector<Detection>& boxes, int w, Mat* out, const Option& opt) {
     out->release();
     if (boxes.empty()) {

@@ -6,13 +6,13 @@
 
 namespace quoll {
 
-// The region proposals of Faster R-CNN. Nine anchors (heights to widths of 1/2, 1 and 2, times 8,
-// 16 and 32) stand on every position of a map, feat_stride apart in the image. Inputs: scores, 18
-// channels, of which the last 9 count; their moves dx, dy, log dw, log dh in units of the anchor's
-// size, 36 channels; height, width and scale of the image. Boxes are cut to the image, those
-// smaller than min_size times its scale left out, the best kept and freed of overlaps.
-// Outputs: x1 y1 x2 y2 of each box as a channel 4 x 1, and, if asked for, its score 1 x 1. Without
-// any box they have 3 axes, c 0, and no data.
+// The region proposals of Faster R-CNN. Nine anchors (ratios of height to width of 1/2, 1 and 2,
+// scales of 8, 16 and 32) stand on every position of a map, feat_stride apart in the image. Inputs:
+// 18 channels of scores, of which the last 9 count; 36 channels of box deltas dx, dy, log dw, log
+// dh in units of the anchor's size; height, width and scale of the image. Boxes are clipped to the
+// image; those smaller than min_size times the scale are left out; the best remain, after
+// non-maximum suppression. Outputs: one channel per box, x1 y1 x2 y2 (4 x 1), and, if there is a
+// second output, its score (1 x 1). Without any box they have 3 axes, a c of 0, and no data.
 class Proposal : public Operator<Proposal> {
 public:
     Proposal();

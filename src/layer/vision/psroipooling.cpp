@@ -24,7 +24,7 @@ int PSROIPooling::shape(const PSROIPooling& s, const std::vector<Shape>& in,
     return kOk;
 }
 
-// The bins of one axis of the region from `first` to `last`, which is within.
+// The bins of one axis of the region from `first` to `last`, inclusive.
 static std::vector<RoiBin> bins_of(float first, float last, float scale, int count, int size) {
     const float begin = roundf(first) * scale, end = roundf(last + 1.f) * scale;
     const float bin = std::max(end - begin, 0.1f) / (float)count;

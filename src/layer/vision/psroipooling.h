@@ -5,8 +5,9 @@
 
 namespace quoll {
 
-// Position-sensitive average of each bin of a region: bin (x, y) of output channel q is taken from
-// a map of its own, (q * pooled_height + y) * pooled_width + x. 0 for a bin outside the map.
+// The position-sensitive average of each bin of a region: bin (x, y) of output channel q is taken
+// from a channel of its own, (q * pooled_height + y) * pooled_width + x. A bin outside the map
+// gives 0.
 class PSROIPooling : public Operator<PSROIPooling>, public RoiFields {
 public:
     PSROIPooling();

@@ -5,9 +5,9 @@
 
 namespace quoll {
 
-// Each stride x stride patch of a plane becomes as many channels. mode 0: those of one input
-// channel lie together; mode 1: those of one place in the patch. What exceeds whole patches is left
-// out.
+// Each patch of stride x stride pixels of a plane becomes stride^2 channels. With mode 0 those of
+// one input channel are neighbours, with mode 1 those of one position in the patch. Pixels beyond
+// the last whole patch are left out.
 class Reorg : public Operator<Reorg> {
 public:
     Reorg();

@@ -7,7 +7,7 @@
 
 namespace quoll {
 
-// Taps of one axis; more would be a scale below 2^-20.
+// The most taps of one axis; more would need a scale below 2^-20.
 static const int kMostTaps = 1 << 22;
 
 void Resize::params(Resize& s, ParamVisitor& v) {
@@ -132,7 +132,7 @@ static T position_in(const Resize::AxisPlan& axis, int transform, int i) {
     return (i + half) / scale - half;
 }
 
-// The nearest of two equally near depends on rounding: single precision, as everywhere else.
+// Rounding decides ties of nearest sampling, so that single precision is used, as in other engines.
 double Resize::position(const AxisPlan& axis, int i) const {
     return mode == kNearest ? (double)position_in<float>(axis, transform, i)
                             : position_in<double>(axis, transform, i);
@@ -147,7 +147,7 @@ double Resize::weight(double distance) const {
 }
 
 int Resize::nearest_index(double x) const {
-    // What single precision makes of a tie is one, too, as in ONNX Runtime.
+    // A tie in single precision counts as one, too, as in ONNX Runtime.
     const double kTie = 0.5 + 1e-6;
     switch (nearest_mode) {
         case kRoundPreferFloor:

@@ -5,11 +5,11 @@
 
 namespace quoll {
 
-// Any axes of a blob resampled, one after the other: nearest (any type), linear or cubic (f32). The
-// axes are those in `axes`, or all; scales, sizes and roi have one number each for these axes (roi:
-// all starts, then all ends), as parameters or as inputs behind the data: roi (f32), scales (f32),
-// sizes (s32), those whose bit is set in `inputs`, in this order. Either scales or sizes. ONNX
-// Resize.
+// Resamples any axes of a blob, one after the other: nearest (any type), linear or cubic (f32). The
+// axes are those in `axes`, or all. Either scales or sizes are given, with one number per axis, and
+// for some transforms roi, with all starts, then all ends. They are parameters or inputs after the
+// data: roi (f32), scales (f32), sizes (s32), in this order, those whose bit is set in `inputs`.
+// ONNX Resize.
 class Resize : public TensorOperator<Resize> {
 public:
     enum Mode { kNearest, kLinear, kCubic };
@@ -50,9 +50,9 @@ public:
         std::vector<float> scales, roi;
         std::vector<int> sizes;
     };
-    // For each output index the input indexes (limited to the axis) and what they count.
+    // For each output index the input indexes (clamped to the axis) and their weights.
     struct Taps {
-        int count = 0;  // a tap list an output index
+        int count = 0;  // a tap list per output index
         std::vector<int> at;
         std::vector<float> weight;
         std::vector<char> outside;  // output index has the extrapolation value

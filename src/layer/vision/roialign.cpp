@@ -6,7 +6,7 @@
 
 namespace quoll {
 
-// Samples on an axis of all bins together: regions that need more are no regions of any map.
+// The most samples on an axis, for all bins together; no real region of a map needs more.
 static const float kMostSamples = 1 << 20;
 
 ROIAlign::ROIAlign() {}

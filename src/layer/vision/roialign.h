@@ -5,10 +5,10 @@
 
 namespace quoll {
 
-// The average of samples in each bin of a region, taken by bilinear interpolation on a grid of
-// sampling_ratio x sampling_ratio points a bin (0: a point for each position or part of it).
-// aligned: positions mean the centres of the map's values. version 0, ncnn's own: bins are cut to
-// the map. version 1, detectron2's: samples beyond the map count as 0.
+// The average of bilinear samples in each bin of a region, on a grid of sampling_ratio x
+// sampling_ratio points per bin (0: one point for each position that the bin touches). With
+// aligned, positions are the centres of the map's values. Version 0 is ncnn's own, where bins are
+// clipped to the map; version 1 is detectron2's, where samples beyond the map count as 0.
 class ROIAlign : public Operator<ROIAlign>, public RoiFields {
 public:
     ROIAlign();
@@ -24,7 +24,7 @@ public:
 
 private:
     // What the samples of a bin take from one axis of the map: the values from `first` on, each
-    // times its weight; no weights, no samples.
+    // times its weight. Without weights there are no samples.
     struct Bin {
         int first = 0;
         std::vector<float> weights;

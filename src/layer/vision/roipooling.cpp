@@ -22,9 +22,9 @@ int ROIPooling::shape(const ROIPooling& s, const std::vector<Shape>& in, std::ve
     return roi_shape(s, s, in.empty() ? 1 : in[0].c, in, out);
 }
 
-// The bins of one axis of the region from `first` to `last`. ncnn as it is built multiplies by a
-// reciprocal from below instead of dividing by `count`: a bin that would begin on a whole position
-// begins with the one before.
+// The bins of one axis of the region from `first` to `last`. ncnn's builds multiply by a
+// rounded-down reciprocal instead of dividing by `count`, so that a bin that would begin at a whole
+// position begins one before it.
 static std::vector<RoiBin> bins_of(float first, float last, float scale, int count, int size,
                                    bool exact) {
     const float begin = roundf(first * scale), end = roundf(last * scale);

@@ -5,11 +5,11 @@
 
 namespace quoll {
 
-// The maximum of each bin of a region whose corners are rounded to whole positions, both within
-// it; bins overlap where they do not divide it. 0 for a bin outside the map, NaN for one with a
-// NaN. Where they divide it, ncnn's binaries (the wheel of October 2026 among them) make a bin that
-// would begin at a whole position begin with the one before; exact_bins leaves that to Caffe's
-// rule.
+// The maximum of each bin of a region. The region's corners are rounded to whole positions, both of
+// which belong to it. Bins overlap if their number does not divide its size. A bin outside the map
+// gives 0, one with a NaN gives NaN. If their number divides the size, ncnn's binaries (the wheel
+// of October 2026 among them) begin a bin one position before the whole one where it should begin;
+// with exact_bins the bins are those of Caffe.
 class ROIPooling : public Operator<ROIPooling>, public RoiFields {
 public:
     ROIPooling();

@@ -5,8 +5,9 @@
 
 namespace quoll {
 
-// Channels in rows of c / group, transposed: output channel j * group + i is input channel
-// i * (c / group) + j. With reverse, group stands for c / group: the inverse reordering.
+// Shuffles channels: seen as a matrix with rows of c / group channels, they are transposed, so that
+// output channel j * group + i is input channel i * (c / group) + j. With reverse, group stands for
+// c / group, which gives the inverse order.
 class ShuffleChannel : public Operator<ShuffleChannel> {
 public:
     ShuffleChannel();

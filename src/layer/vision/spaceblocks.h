@@ -5,10 +5,10 @@
 
 namespace quoll {
 
-// c h w blobs: groups of blocksize^2 channels become blocks of pixels; with `inverse` the other
-// way. Channel (by * blocksize + bx) * C + q (mode 0, DCR) or (q * blocksize + by) * blocksize + bx
-// (mode 1, CRD) holds pixel (by, bx) of the blocks of channel q of C. ONNX DepthToSpace, and
-// SpaceToDepth (inverse, mode 0).
+// Groups of blocksize^2 channels of a c h w blob become blocks of pixels, or, with `inverse`,
+// blocks of pixels become channels. Channel (by * blocksize + bx) * C + q (mode 0, DCR) or (q *
+// blocksize + by) * blocksize + bx (mode 1, CRD) holds pixel (by, bx) of the blocks of channel q of
+// C. ONNX DepthToSpace, and SpaceToDepth (inverse, mode 0).
 class DepthToSpace : public TensorOperator<DepthToSpace> {
 public:
     DepthToSpace();
@@ -21,9 +21,9 @@ public:
     int inverse = 0;
 };
 
-// c h w blobs: the pixels of the padded input at (y mod block_h, x mod block_w) = (by, bx) become
-// batch item (by * block_w + bx) * n + b; with `inverse` the other way, the pads being cut off.
-// TensorFlow's SpaceToBatch and BatchToSpace.
+// Of item b of a batch of n c h w blobs, the pixels of the padded input with (y mod block_h, x mod
+// block_w) = (by, bx) become item (by * block_w + bx) * n + b. With `inverse` items become pixels,
+// and the padding is cut off. TensorFlow's SpaceToBatch and BatchToSpace.
 class SpaceToBatch : public TensorOperator<SpaceToBatch> {
 public:
     SpaceToBatch();

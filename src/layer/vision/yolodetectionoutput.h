@@ -5,10 +5,11 @@
 
 namespace quoll {
 
-// Boxes out of the maps of a YOLO v2. Each input has num_box * (5 + num_class) channels: x, y, log
-// w, log h, box score, class scores. The output has a row a box: label + 1, score, xmin, ymin,
-// xmax, ymax, in units of the image. When nothing is found it is, as in ncnn, the first input with
-// the class scores of each box turned into probabilities: callers tell it by its three axes.
+// The boxes that a YOLO v2 detector has found. Each input has num_box * (5 + num_class) channels:
+// x, y, log w, log h, box score, class scores. The output has a row per box: label + 1, score,
+// xmin, ymin, xmax, ymax, in units of the image. If nothing is found, it is, as in ncnn, the first
+// input with the class scores of each box turned into probabilities; callers recognise that by its
+// three axes.
 class YoloDetectionOutput : public Operator<YoloDetectionOutput> {
 public:
     YoloDetectionOutput();

@@ -16,7 +16,7 @@ void Yolov3DetectionOutput::params(Yolov3DetectionOutput& s, ParamVisitor& v) {
     v(2, "confidence_threshold", s.confidence_threshold, 0.01f, "least score");
     v(3, "nms_threshold", s.nms_threshold, 0.45f, "greatest intersection over union");
     v.floats(4, "biases", s.biases, "width and height of each anchor");
-    // Floats, as ncnn reads them: ints in a file would be their bits to it.
+    // Floats, as in ncnn, which would take ints in a file for the bits of floats.
     v.floats(5, "mask", s.mask, "numbers of anchors, num_box an input");
     v.floats(6, "anchors_scale", s.anchors_scale, "pixels a place, one an input");
 }
@@ -62,7 +62,7 @@ int Yolov3DetectionOutput::forward(const std::vector<Mat>& bottoms, std::vector<
     std::vector<int> label;
     for (size_t k = 0; k < bottoms.size(); k++) {
         const Mat& map = bottoms[k];
-        // As in ncnn the size of the network's input is whole.
+        // As in ncnn, the size of the network's input is an integer.
         const float net_w = truncf(anchors_scale[k] * map.w);
         const float net_h = truncf(anchors_scale[k] * map.h);
         for (int b = 0; b < num_box; b++) {

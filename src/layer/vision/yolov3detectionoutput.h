@@ -5,11 +5,11 @@
 
 namespace quoll {
 
-// Boxes out of the maps of a YOLO v3, one input a scale. Each has num_box * (5 + num_class)
-// channels: x, y, log w, log h, box score, class scores. The output has a row a box: label + 1,
-// score, xmin, ymin, xmax, ymax, in units of the image. Boxes of equal score stay in the order of
-// inputs, anchors, rows and columns; ncnn leaves them as its quicksort does, so that of two that
-// overlap it may keep the other one.
+// The boxes that a YOLO v3 detector has found, from one input per scale. Each has num_box * (5 +
+// num_class) channels: x, y, log w, log h, box score, class scores. The output has a row per box:
+// label + 1, score, xmin, ymin, xmax, ymax, in units of the image. Boxes of equal score stay in the
+// order of inputs, anchors, rows and columns. In ncnn their order is whatever its quicksort leaves,
+// so that of two that overlap it may keep the other one.
 class Yolov3DetectionOutput : public Operator<Yolov3DetectionOutput> {
 public:
     Yolov3DetectionOutput();
@@ -28,7 +28,7 @@ public:
     Mat biases;  // width and height of each anchor, in pixels
     // num_box numbers of anchors for each input. Files hold ints, or the bits of floats as ints.
     Mat mask;
-    Mat anchors_scale;  // pixels a place of each input
+    Mat anchors_scale;  // pixels per place of each input
 };
 
 }  // namespace quoll

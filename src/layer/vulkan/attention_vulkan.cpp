@@ -5,6 +5,7 @@
 
 #include "layer/sequence/multiheadattention.h"
 #include "layer/sequence/sdpa.h"
+#include "layer/vulkan/attention_call.h"
 #include "layer/vulkan/fusion.h"
 #include "layer/vulkan/lines.h"
 #include "layer/vulkan/product.h"
@@ -14,175 +15,14 @@ namespace quoll {
 
 namespace {
 
-// Of a query, a key or a value in attention.comp: as many as its groups keep of a query, and as
-// many as their invocations may add up.
-const int kKeptValues = 512, kMostValues = 4096;
-// Of attention_matrix.comp: queries of a group, and those from which on it is taken.
-const int kQueries = 16, kFewQueries = 8;
-// Of attention_wide.comp: subgroups with kQueries of their own, and those that share the keys of
-// each of them. Where there is a group for each processor at most, more and shorter ones.
-struct WideGroup {
-    int subgroups, shares;
-    uint32_t rows() const { return (uint32_t)(kQueries * subgroups); }
-};
-const WideGroup kManyGroups = {4, 1}, kFewGroups = {2, 2};
-// Invocations of attention_row.comp, which makes those of fewer queries.
-const uint32_t kRowThreads = 256;
-// Of attention_step.comp: invocations that share a key. Beyond kFewKeys a group has so many of a
-// head, or more, as kMostParts groups share it at most.
+// attention_step.comp: its bindings, and the invocations that share a key. Beyond kFewKeys several
+// groups, at most kMostParts, share a head, with at least kKeysOfGroup keys each.
 const uint32_t kStepBindings = 11;
 const int kStepLanes = 8;
 const int kFewKeys = 256, kKeysOfGroup = 128, kMostParts = 32;
-// From which on scores in fp32 are products of matrices, with a softmax between them.
-const int kManyQueries = 24;
 
-// Steps from row to row, from value to value, from head to head.
-struct HeadSteps {
-    const Value* value;
-    uint32_t row, column, head;
-};
-
-struct AttentionCall {
-    int heads, heads_per_group, queries, keys, size, out_size;
-    float scale;
-    HeadSteps q, k, v, y;
-    const Value* mask;  // null: none
-
-    void record(Recorder& r) const {
-        if (fits_products(r))
-            record_products(r);
-        else if (fits_wide(r))
-            record_wide(r);
-        else
-            record_whole(r);
-    }
-    void record_wide(Recorder& r) const {
-        const GpuFeatures& features = r.device().features();
-        const auto groups = [&](const WideGroup& g) {
-            return ((uint32_t)queries + g.rows() - 1) / g.rows();
-        };
-        const uint32_t items = (uint32_t)y.value->shape.n;
-        const bool few = groups(kManyGroups) * (uint32_t)heads * items <= features.processors;
-        const WideGroup& g = few ? kFewGroups : kManyGroups;
-        const Words constants = {size, out_size,
-                                 (uint32_t)(g.subgroups * g.shares) * features.matrix.subgroup,
-                                 g.subgroups, g.shares};
-        r.dispatch(Shader::attention_wide, constants,
-                   {r.read(*q.value), r.read(*k.value), r.read(*v.value), r.read(*q.value),
-                    r.write(*y.value)},
-                   push(q), groups(g), (uint32_t)heads, items);
-    }
-    bool fits_wide(const Recorder& r) const {
-        if (mask || queries <= kQueries || !fits_units(r)) return false;
-        const uint32_t of_size = (uint32_t)size / 8, of_out = (uint32_t)out_size / 8;
-        const uint32_t pitch = std::max({of_size, of_out, 8u}) + 1;
-        const uint32_t vectors =
-            64 * (of_size + 1) + 64 * (of_out + 3) + kManyGroups.rows() * pitch;
-        return 16 * vectors <= r.device().limits().maxComputeSharedMemorySize;
-    }
-    Words push(const HeadSteps& seen) const {
-        Words words = {queries, keys, size, out_size, heads_per_group};
-        for (const HeadSteps* m : {&q, &k, &v, &y, &seen})
-            words.insert(words.end(),
-                         {m->value->first, m->row, m->column, m->head, m->value->item_step()});
-        words.push_back(scale);
-        return words;
-    }
-    void record_whole(Recorder& r) const {
-        HeadSteps seen = q;
-        if (mask) {
-            const bool each = mask->shape.dims == 3 && mask->shape.c > 1;
-            seen = {mask, (uint32_t)keys, 1, each ? (uint32_t)queries * keys : 0};
-        }
-        const std::vector<Binding> bindings = {r.read(*q.value), r.read(*k.value), r.read(*v.value),
-                                               r.read(*seen.value), r.write(*y.value)};
-        if (fits_rows(r)) {
-            r.dispatch(Shader::attention_row, {mask != nullptr, kRowThreads}, bindings, push(seen),
-                       (uint32_t)queries, (uint32_t)heads, (uint32_t)y.value->shape.n);
-            return;
-        }
-        const bool units = fits_units(r);
-        const Words constants =
-            units
-                ? Words{mask != nullptr, size, out_size, 4 * r.device().features().matrix.subgroup}
-                : Words{mask != nullptr, (out_size + 63) / 64, size <= kKeptValues};
-        r.dispatch(units ? Shader::attention_matrix : Shader::attention, constants, bindings,
-                   push(seen), (uint32_t)(units ? (queries + kQueries - 1) / kQueries : queries),
-                   (uint32_t)heads, (uint32_t)y.value->shape.n);
-    }
-    static bool has_row_threads(const Recorder& r) {
-        const VkPhysicalDeviceLimits& limits = r.device().limits();
-        return r.storage() != Storage::f32 &&
-               limits.maxComputeWorkGroupInvocations >= kRowThreads &&
-               limits.maxComputeWorkGroupSize[0] >= kRowThreads;
-    }
-    // Whether attention_row.comp makes it: of f16, for the size of the library.
-    bool fits_rows(const Recorder& r) const {
-        if (!has_row_threads(r) || queries >= kFewQueries || size % 4 || out_size % 4 ||
-            std::max(size, out_size) > kKeptValues)
-            return false;
-        for (const HeadSteps* m : {&k, &v}) {
-            const uint32_t steps = m->value->first | m->row | m->head | m->value->item_step();
-            if (m->column != 1 || steps % 4) return false;
-        }
-        return true;
-    }
-    // Whether attention_matrix.comp makes it.
-    bool fits_units(const Recorder& r) const {
-        const MatrixUnits& units = r.device().features().matrix;
-        const bool edges = units.m == 16 && units.n == 16 && units.k == 16 && units.subgroup >= 32;
-        if (!r.has_matrices() || !edges || queries < kFewQueries || size % 16 || out_size % 16)
-            return false;
-        for (const HeadSteps* m : {&q, &k, &v, &y}) {
-            const uint32_t steps = m->value->first | m->row | m->head | m->value->item_step();
-            if (m->column != 1 || steps % 8) return false;
-        }
-        const uint32_t of_size = size / 8 + 1, of_out = out_size / 8 + 1;
-        const uint32_t vectors = (16 + 64) * of_size + 64 * of_out + 16 * (17 + 2 * 9) +
-                                 16 * ((uint32_t)out_size / 4 + 1) + 32;
-        return 16 * vectors <= r.device().limits().maxComputeSharedMemorySize;
-    }
-    // Scores that are kept would lose too much as f16, and may be more than a binding takes.
-    bool fits_products(const Recorder& r) const {
-        const int64_t matrices = (int64_t)heads * y.value->shape.n;
-        const double bytes = (double)matrices * queries * keys * sizeof(float);
-        return r.storage() == Storage::f32 && !mask && heads_per_group == 1 &&
-               queries >= kManyQueries && MatrixProduct::fits(queries, matrices) &&
-               bytes <= r.device().limits().maxStorageBufferRange;
-    }
-    void record_products(Recorder& r) const {
-        const auto steps_of = [](const HeadSteps& m) {
-            return MatrixSteps{m.value->first, m.row, m.column, m.head, m.value->item_step()};
-        };
-        const auto across = [](const MatrixSteps& m) {
-            return MatrixSteps{m.first, m.column, m.row, m.c, m.d};
-        };
-        Shape shape(keys, queries, heads);
-        shape.n = y.value->shape.n;
-        const Value scores = r.make(shape, Layout::kPlanar),
-                    weights = r.make(shape, Layout::kPlanar);
-        const uint32_t row = (uint32_t)keys, head = row * (uint32_t)queries;
-        MatrixProduct p;
-        p.rows = queries, p.columns = keys, p.depth = size, p.c = heads, p.d = shape.n;
-        p.alpha = scale;
-        p.a = r.read(*q.value), p.a_steps = steps_of(q);
-        p.b = r.read(*k.value), p.b_steps = across(steps_of(k));
-        p.y = r.write(scores), p.y_steps = steps_of({&scores, row, 1, head});
-        p.record(r);
-        record_softmax(r, scores, weights, row, (uint32_t)(shape.h * shape.c * shape.n));
-        p.columns = out_size, p.depth = keys, p.alpha = 1.f;
-        p.a = r.read(weights), p.a_steps = steps_of({&weights, row, 1, head});
-        p.b = r.read(*v.value), p.b_steps = steps_of(v);
-        p.y = r.write(*y.value), p.y_steps = steps_of(y);
-        p.record(r);
-    }
-    static bool fits(int queries, int heads, int size, int out_size) {
-        return queries <= 65535 && heads <= 65535 && size <= kMostValues && out_size <= kMostValues;
-    }
-};
-
-// [c][h][w] of each item into the rows of `to` from row `first` on, where `to` has more channels
-// each several times.
+// Copies [c][h][w] of each item into the rows of `to` from row `first` on, where `to` has more
+// channels each several times.
 void copy_rows(Recorder& r, const Value& from, const Value& to, int first) {
     const uint32_t w = from.shape.w, h = from.shape.h, c = from.shape.c, n = to.shape.n;
     const uint32_t times = (uint32_t)to.shape.c / c, step = to.strides().c;
@@ -263,7 +103,8 @@ private:
                 copy_rows(r, in[1 + i], out[1 + i], first);
         }
     }
-    // Whether attention_step.comp turns the only query and its key, and appends to the caches, too.
+    // Whether attention_step.comp also rotates the only query and its key, and appends to the
+    // caches.
     bool fits_step(const Recorder& r, const Values& in, const Values& out,
                    const Fused& fused) const {
         const Fused::Rotary &q = fused.rotaries[0], &k = fused.rotaries[1];
@@ -283,7 +124,7 @@ private:
         }
         return true;
     }
-    // Of attention_step.comp; 0: the device does not run it.
+    // The number of groups of attention_step.comp; 0: the device cannot run it.
     static uint32_t step_threads(const Recorder& r, int size, int out_size) {
         const VkPhysicalDeviceLimits& limits = r.device().limits();
         const uint32_t subgroup = r.device().info().min_subgroup_size();
@@ -435,7 +276,7 @@ private:
         return context.weights.add(biases, Storage::f32, &biases_[kJoined]);
     }
 
-    // Not rows of which a view has the first ones.
+    // A view that has the first values of each row does not count.
     static bool same(const Value& a, const Value& b) {
         return a.block == b.block && a.constant == b.constant && a.first == b.first &&
                a.shape == b.shape;
@@ -446,7 +287,7 @@ private:
         return r.make(shape, Layout::kPlanar);
     }
 
-    // Self-attention: a row has its query, its key and its value side by side.
+    // In self-attention a row has its query, key and value side by side.
     void attend_joined(Recorder& r, const MultiHeadAttention::Sizes& s, const Value& x,
                        const Value* mask, const Value& joined) const {
         const uint32_t embed = (uint32_t)layer_.embed_dim, row = 3 * embed;
@@ -465,7 +306,7 @@ private:
         const uint32_t each = embed / layer_.num_heads;
         const Value queries = make_rows(r, width, s.src, items);
         project(r, kQ, in[s.at.q], queries, 0, {0, embed, 1, 0, 0}, Fused());
-        // Rows, where no cache keeps them: that is [embed_dim][keys].
+        // Rows, if there is no cache, which is [embed_dim][keys].
         const bool cache = layer_.kv_cache;
         const Value keys = cache ? out[1] : make_rows(r, width, s.dst, items);
         const Value values = cache ? out[2] : make_rows(r, width, s.dst, items);

@@ -41,7 +41,7 @@ bool needs_functions(int operation) {
     return false;
 }
 
-// factors: those of both operands; or 1 and the number that is the right operand.
+// factors: those of both operands, or 1 and the number that is the right operand.
 void record_rows(Recorder& r, int operation, bool scalar, const Value& a, const Value& b,
                  const Value& out, float factor_a, float factor_b) {
     const Rows to = rows_of(out), left = rows_of(a), right = rows_of(b);
@@ -168,7 +168,7 @@ public:
     EltwiseVulkan(const Eltwise& layer, Storage storage) : layer_(layer), storage_(storage) {}
 
     bool supports(const Shapes& in, const Shapes& out) const override {
-        // A constant would be read beyond its end if the others are a batch.
+        // A constant has one item, and would be read beyond its end if the others are a batch.
         for (const Shape& shape : in)
             if (shape.n != out[0].n) return false;
         // Sums of more inputs are rounded after each blob, for which 16 bits are too coarse.

@@ -105,7 +105,7 @@ int VulkanRegion::find_size(const std::vector<M>& uploads, size_t* size) const {
     return kError;
 }
 
-// Null after a message.
+// Returns null after a message.
 std::unique_ptr<Replay> VulkanRegion::take(size_t size) const {
     std::unique_ptr<Replay> replay;
     {
@@ -233,7 +233,7 @@ std::unique_ptr<Replay> VulkanRegion::take_recorded(size_t size,
             recorded_.erase(at);
         }
     }
-    // Faults that nobody looked at belong to the run before.
+    // Faults that have not been reported belong to the previous run.
     if (replay && replay->faults()) memset(replay->faults(), 0, program_.fault_bytes);
     if (!replay) replay = Replay::create(*device_, program_, false, MemoryUse::kDevice);
     if (replay) replay->give(program_, given);
@@ -356,7 +356,7 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
     QUOLL_RETURN_IF_ERROR(list->copy(r.before));
     QUOLL_RETURN_IF_ERROR(
         list->run_recorded(recorded->replay->commands(), opt.vulkan_max_in_flight));
-    // The next run is mostly longer by one.
+    // The next run is usually longer by one.
     if (r.size < (size_t)room_)
         list->meanwhile([recorded, size = r.size] {
             return recorded->replay->prepare_size(recorded->region->program_, size + 1);

@@ -42,8 +42,8 @@ public:
     }
 
 private:
-    // Unused channels behind the last input's are 0; behind those of other inputs come the channels
-    // of the next.
+    // The unused channels after the last input's are 0; after those of other inputs come the
+    // channels of the next one.
     void copy_part(Recorder& r, const Value& from, const Value& to, uint32_t first, int axis,
                    bool last) const {
         const MemoryAxes a = memory_axes(from), b = memory_axes(to);

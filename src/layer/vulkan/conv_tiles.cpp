@@ -49,10 +49,10 @@ const double kJoin = 1.8, kPart = 0.08;
 // For conv_window.comp's small tiles: microseconds per chunk of the channels, on an H100.
 const double kWindowChunk = 1.1;
 const int kWindowResident = 2;  // groups that run on a processor at a time
-// Of s8, whose steps take more loads and rounding: each takes longer by this factor, and no more
-// than two groups of a processor gain by running at once; those behind begin anew (us). 784 x 128 x
-// 1152 takes 10.2 us in one part and 13.0 in 5, 196 x 512 x 1024 10.6 in one and 16.0 in 4, 196 x
-// 256 x 1024 10.3 in one and 9.3 in 4 (H100).
+// Steps of s8 have more loads and roundings: each takes longer by this factor. No more than two
+// groups of a processor gain by running at once; further ones start later (us). 784 x 128 x 1152
+// takes 10.2 us in one part and 13.0 in 5, 196 x 512 x 1024 10.6 in one and 16.0 in 4, 196 x 256 x
+// 1024 10.3 in one and 9.3 in 4 (H100).
 const double kInt8Step = 2., kInt8Round = 3.5, kInt8Join = 2.6;
 const int kInt8Resident = 2;
 

@@ -34,8 +34,8 @@ struct ConvProduct {
 };
 
 const std::vector<ConvTile>& conv_tiles(bool matrix);
-// Of the next dispatch of the recorder: as it was tuned, else by expected cost. shader: what makes
-// the product, among those that share tiles.
+// The tiling of the recorder's next dispatch: the tuned one, or else the one of least expected
+// cost. shader: which of the shaders that share tiles computes the product.
 ConvTiling choose_tiling(Recorder& r, Shader shader, bool matrix, const ConvProduct& product);
 // The specialisation constants of common/matrix.glsl, 5 and the following. int8: of twice the
 // depth, in as many bytes.
@@ -45,11 +45,12 @@ bool stores_at_once(const ConvTile& tile);
 // Among how many groups conv_window.comp divides `chunks` of 64 channels for each of its small
 // tiles.
 uint32_t window_splits(const GpuDevice& device, uint32_t tiles, uint32_t chunks);
-// Adds the bindings of common/split.glsl, for `tiles`; `any`: where there are none, one that is
-// constant or that the dispatch writes, as a shader that divides nothing may still write it.
+// Adds the bindings of common/split.glsl for `tiles`. any: what is bound where they are not needed:
+// a constant, or something that the dispatch writes, since a shader that divides nothing may still
+// write it.
 void add_split(Recorder& r, const ConvTiling& tiling, uint32_t tiles, const Binding& any,
                std::vector<Binding>* bindings);
-// For measurements: what choose_tiling() says to this thread from now on; null: as it thinks.
+// For measurements: what choose_tiling() returns in this thread from now on; null: its own choice.
 void force_tiling(const ConvTiling* tiling);
 
 }  // namespace quoll

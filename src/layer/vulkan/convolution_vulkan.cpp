@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "layer/vulkan/conv_tiles.h"
+#include "layer/vulkan/conv_weights.h"
 #include "layer/vulkan/fusion.h"
 #include "layer/vulkan/vulkan_layer.h"
 #include "runtime/log_mute.h"
@@ -100,7 +101,7 @@ public:
         const bool product = form_ == Form::kMatrix || form_ == Form::kTiled;
         planar_ = product && layer.axes == 2 && layer.group == 1 && num_input_ <= kMostPlanar &&
                   !int8_ && layer.pad_value == 0.f && layer.dilation_w == 1 &&
-                  row_groups() * num_input_ <= layer.kernel_w;
+                  planar_row_groups(layer_) * num_input_ <= layer.kernel_w;
     }
 
     int load(VulkanContext& context) {
@@ -112,10 +113,11 @@ public:
             values = values_of(layer_.weight_data);
         if (planar_)
             QUOLL_RETURN_IF_ERROR(
-                context.weights.add(planar_weights(values), context.storage, &planar_weight_));
-        if (form_ == Form::kTiled) values = tiled_weights(values);
-        if (form_ == Form::kMatrix) values = matrix_weights(values);
-        if (form_ == Form::kDepthwise) values = depthwise_weights(values);
+                context.weights.add(planar_weights(layer_, values, form_ == Form::kMatrix),
+                                    context.storage, &planar_weight_));
+        if (form_ == Form::kTiled) values = tiled_weights(layer_, values);
+        if (form_ == Form::kMatrix) values = matrix_weights(layer_, values);
+        if (form_ == Form::kDepthwise) values = depthwise_weights(layer_, values);
         as_bytes_ = int8_ && form_ == Form::kMatrix && context.device.features().matrix.int8_k;
         QUOLL_RETURN_IF_ERROR(as_bytes_
                                   ? context.weights.add_words(words_of_bytes(values), &weight_)
@@ -172,7 +174,7 @@ public:
     bool dense(Dense* dense) const override {
         if (form_ != Form::kTiled && form_ != Form::kMatrix) return false;
         if (layer_.group != 1 || layer_.add_input || layer_.maxk() != 1 || int8_) return false;
-        // With a stride the only pixel may be one of the padding.
+        // With a stride the only pixel may belong to the padding.
         if (layer_.pad_left > 0 || layer_.pad_top > 0) return false;
         dense->weight = weight_, dense->bias = bias_, dense->has_bias = layer_.bias_term;
         dense->inputs = (uint32_t)num_input_, dense->outputs = (uint32_t)layer_.num_output;
@@ -203,7 +205,7 @@ private:
         const int bits = int8_ ? int8_bits(is_integer(in[0].shape.dtype)) : 0;
         push.pad_value = int8_ ? (float)layer_.int8_padding() : layer_.pad_value;
         if (form_ == Form::kDirect) return record_direct(r, push.g, in, out, push.pad_value, bits);
-        // It is rounded with the inputs there.
+        // There it is rounded with the inputs.
         if (form_ == Form::kMatrix && (bits & kRoundsInput)) push.pad_value /= input_scale_;
         push.in = in[0], push.out = out, push.residual = in.back();
         push.channels = form_ == Form::kDepthwise ? layer_.num_output : outputs();
@@ -249,7 +251,8 @@ private:
     void record_planar(Recorder& r, const Value& in, Words words, Words constants,
                        std::vector<Binding> bindings) const {
         const bool matrix = form_ == Form::kMatrix;
-        const int units = num_input_ * layer_.kernel_h * row_groups(), pixels = (int)words[9].bits;
+        const int units = num_input_ * layer_.kernel_h * planar_row_groups(layer_),
+                  pixels = (int)words[9].bits;
         const Shader shader = matrix ? Shader::conv_planar : Shader::conv_tiled_planar;
         const ConvTiling tiling =
             choose_tiling(r, shader, matrix, {pixels, outputs(), units * 4, 1});
@@ -269,8 +272,8 @@ private:
             constants.push_back(t.m), constants.push_back(t.n);
         }
         constants.resize(17, 0);
-        constants.insert(constants.end(),
-                         {true, false, tiling.splits > 1, 0, row_groups(), layer_.kernel_h});
+        constants.insert(constants.end(), {true, false, tiling.splits > 1, 0,
+                                           planar_row_groups(layer_), layer_.kernel_h});
         r.dispatch(shader, constants, bindings, words, x, y, (uint32_t)tiling.splits);
         if (in.is_staged && is_narrowed(in.staged_type, r.storage())) r.set_narrowed(kNarrowed);
     }
@@ -400,7 +403,7 @@ private:
         const Shader shader = as_bytes_ ? Shader::conv_matrix_int8
                               : matrix  ? Shader::conv_matrix
                                         : Shader::conv_tiled;
-        // Two bytes take the room of a half.
+        // Two bytes take the place of an f16 value.
         const int depth = as_bytes_ ? steps * 2 : steps * 4;
         const ConvTiling tiling =
             choose_tiling(r, shader, matrix, {pixels, outputs(), depth, layer_.group});
@@ -503,70 +506,6 @@ private:
         add_sums(r, plan.x, words, sums, &bindings);
         constants.resize(18, 0), constants.push_back(sums != nullptr);
         r.dispatch(Shader::conv_window, constants, bindings, words, plan.x, plan.y, plan.splits);
-    }
-
-    // [group][tap][input vec4][4][output vec4s]
-    std::vector<float> tiled_weights(const std::vector<float>& from) const {
-        const int inputs = num_input_ / layer_.group, taps = layer_.maxk();
-        const size_t rows = (size_t)taps * round4(inputs), width = round4(outputs());
-        std::vector<float> to(rows * width * layer_.group, 0.f);
-        const float* w = from.data();
-        for (int g = 0; g < layer_.group; g++)
-            for (int o = 0; o < outputs(); o++)
-                for (int c = 0; c < inputs; c++)
-                    for (int tap = 0; tap < taps; tap++)
-                        to[(g * rows + tap * round4(inputs) + c) * width + o] = *w++;
-        return to;
-    }
-
-    // [output][tap, input vec4, 4]; a multiple of 64 for each output.
-    std::vector<float> matrix_weights(const std::vector<float>& from) const {
-        const int inputs = num_input_ / layer_.group, taps = layer_.maxk();
-        const size_t depth = ((size_t)taps * round4(inputs) + 63) / 64 * 64;
-        std::vector<float> to(depth * layer_.num_output, 0.f);
-        const float* w = from.data();
-        for (int o = 0; o < layer_.num_output; o++)
-            for (int c = 0; c < inputs; c++)
-                for (int tap = 0; tap < taps; tap++)
-                    to[o * depth + tap * round4(inputs) + c] = *w++;
-        return to;
-    }
-
-    // Groups of 4 of a row of the window.
-    int row_groups() const { return (layer_.kernel_w + 3) / 4; }
-    // [output][channel][row][groups of 4], a multiple of 64 for each output; of conv_tiled.comp
-    // [channel][row][groups of 4][output vec4s].
-    std::vector<float> planar_weights(const std::vector<float>& from) const {
-        const int width = 4 * row_groups(), columns = (int)round4(outputs());
-        const bool matrix = form_ == Form::kMatrix;
-        const int rows = num_input_ * layer_.kernel_h;
-        const size_t depth = matrix ? ((size_t)rows * width + 63) / 64 * 64 : (size_t)rows * width;
-        std::vector<float> to(depth * (matrix ? outputs() : columns), 0.f);
-        const float* w = from.data();
-        for (int o = 0; o < outputs(); o++)
-            for (int row = 0; row < rows; row++)
-                for (int i = 0; i < layer_.kernel_w; i++) {
-                    const size_t k = (size_t)row * width + i;
-                    to[matrix ? o * depth + k : k * columns + o] = *w++;
-                }
-        return to;
-    }
-
-    // Whole numbers as s8, four a word.
-    static std::vector<uint32_t> words_of_bytes(const std::vector<float>& values) {
-        std::vector<uint32_t> words((values.size() + 3) / 4, 0u);
-        for (size_t i = 0; i < values.size(); i++)
-            words[i / 4] |= ((uint32_t)(int)values[i] & 255) << i % 4 * 8;
-        return words;
-    }
-
-    // [tap][channel vec4s]
-    std::vector<float> depthwise_weights(const std::vector<float>& from) const {
-        const int taps = layer_.maxk(), width = (int)round4(layer_.num_output);
-        std::vector<float> to((size_t)taps * width, 0.f);
-        for (int c = 0; c < layer_.num_output; c++)
-            for (int tap = 0; tap < taps; tap++) to[tap * width + c] = from[c * taps + tap];
-        return to;
     }
 
     // A blob for conv_direct.comp: the first scalar, and the steps of w, h, d, c, n of a

@@ -1,4 +1,4 @@
-// The Vulkan back end for those that know nothing of Vulkan.
+// Creates the Vulkan back end, for code that does not include Vulkan's headers.
 #ifndef QUOLL_LAYER_VULKAN_CREATE_BACKEND_H
 #define QUOLL_LAYER_VULKAN_CREATE_BACKEND_H
 
@@ -9,7 +9,7 @@
 namespace quoll {
 
 // For device `index` of quoll/gpu.h; null, after a message, if there is none or the library was
-// built without Vulkan. opt: what blobs and weights are kept as, as VulkanBackend::create has it.
+// built without Vulkan. opt: how blobs and weights are stored, as for VulkanBackend::create.
 std::shared_ptr<Backend> create_vulkan_backend(int index, const Option& opt);
 
 }  // namespace quoll

@@ -64,8 +64,8 @@ private:
                 out.item_step()};
     }
 
-    // Records it and returns true if it is a product of matrices: a letter each for rows, columns
-    // and depth, and up to two for several matrices.
+    // If it is a product of matrices, records it and returns true: one letter each for rows,
+    // columns and depth, and up to two that number the matrices.
     bool record_product(Recorder& r, const Values& in, const Value& out) const {
         if (b_.empty() || has_twice(a_) || has_twice(b_)) return false;
         std::vector<Letter> rows, columns, depth, matrices;
@@ -158,7 +158,7 @@ private:
         Contraction contraction;
     };
 
-    // The letters that a product of two operands has to keep for the others.
+    // The letters that a product of two operands has to keep because others need them.
     static std::string kept(const std::string& y, const std::vector<std::string>& operands,
                             size_t a, size_t b) {
         std::string others = y, letters;

@@ -8,7 +8,7 @@ namespace {
 
 class ExpandVulkan : public VulkanLayer {
 public:
-    // Sizes that are computed are known only when it runs.
+    // Computed sizes are known only at run time.
     bool supports(const Shapes& in, const Shapes& out) const override {
         return in.size() == 1 && out[0].n == in[0].n;
     }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "layer/activation/hardsigmoid.h"
 #include "layer/control/split.h"
 #include "layer/elementwise/binaryop.h"
 #include "layer/elementwise/eltwise.h"
@@ -21,17 +20,7 @@ namespace quoll {
 
 namespace {
 
-// The limits of excite.comp, which keeps these values in shared memory, of which every device has
-// 16 KB.
-const uint32_t kMostChannels = 1536, kMostMiddle = 384;
-// The most weights of the first layer that every group reads; beyond them a dispatch for that layer
-// alone is faster.
-const uint32_t kMostShared = 64 << 10;
-const uint32_t kGateGroup = 64, kExciteThreads = 512;
-// Pixels that a group of pool_global.comp adds up.
-const uint32_t kPartPixels = 256;
-
-// Of two blobs.
+// A sum of two blobs.
 bool is_sum(const Layer* layer) {
     if (const BinaryOp* s = as<BinaryOp>(layer)) return s->op_type == BinaryOp::ADD;
     if (const TensorBinary* s = as<TensorBinary>(layer)) return s->op_type == TensorBinary::ADD;
@@ -82,7 +71,7 @@ Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& fo
         for (int output : region.steps[i].outputs) makers_[output] = (int)i;
         for (int input : region.steps[i].inputs) readers_[input].push_back((int)i);
     }
-    const bool excites = device.limits().maxComputeWorkGroupInvocations >= kExciteThreads;
+    const bool excites = can_excite(device);
     for (size_t i = 0; i < region.steps.size(); i++) {
         SqueezeExcite block;
         std::vector<int> views;
@@ -115,8 +104,8 @@ Shapes Fusions::shapes(const std::vector<int>& values) const {
     return shapes;
 }
 
-// Everything that is read and made must be channels-last and of as many items, and nothing else may
-// read what is in between.
+// All inputs and outputs must be channels-last and have the same number of items, and nothing else
+// may read the values in between.
 void Fusions::add_shuffle(int step) {
     const auto only = [&](int value) {
         return !region_.values[value].is_downloaded && readers_[value].size() == 1;
@@ -146,8 +135,8 @@ void Fusions::add_shuffle(int step) {
     shuffled_.push_back(found);
 }
 
-// Takes a sum first, then an activation, then a multiplication. The product runs before the step
-// behind it, so what it is to add must exist by then.
+// Takes a sum first, then an activation, then a multiplication. The product runs before the
+// following step, so that what it is to add must exist by then.
 bool Fusions::extend(int step, int behind, Epilogue* epilogue) const {
     const RegionStep& next = region_.steps[behind];
     const int made = next.outputs[0];
@@ -170,7 +159,7 @@ bool Fusions::extend(int step, int behind, Epilogue* epilogue) const {
         if (next.inputs.size() != 1 || activated) return false;
         epilogue->f = next.layer->as_activation();
         if (epilogue->f.type == kActivationNone) return false;
-        // gemm_blocks.comp has no other activation: each one is code in the library.
+        // gemm_blocks.comp has no other activation, since each one makes the library larger.
         if (gates && epilogue->f.type != kActivationSwish) return false;
     }
     epilogue->made = made;
@@ -227,8 +216,8 @@ void Fusions::add_norm(int step) {
     norms_.push_back(found);
 }
 
-// Back through views to a Tile of channels, each of which is repeated before the next one comes, as
-// heads that share their keys and values are.
+// Goes back through views to a Tile that repeats each channel before the next one, as for heads
+// that share their keys and values.
 void Fusions::add_repeated(int step, size_t input) {
     const std::vector<int>& inputs = region_.steps[step].inputs;
     if (inputs.size() <= input || !fits(step, StepFusion::kRepeated)) return;
@@ -264,7 +253,7 @@ bool Fusions::is_for_one(int value) const {
            layouts_[value] == Layout::kPlanar;
 }
 
-// Back through views to a RotaryEmbed.
+// Goes back through views to a RotaryEmbed.
 void Fusions::add_rotary(int step, int input) {
     if (region_.steps[step].inputs.size() < 2 || !fits(step, StepFusion::kRotated)) return;
     std::vector<int> skipped;
@@ -280,7 +269,7 @@ void Fusions::add_rotary(int step, int input) {
                 if (layouts_[from] != Layout::kPlanar) return;
             const RegionStep& s = region_.steps[step];
             const Shape& all = region_.values[input ? s.outputs[1] : s.inputs[0]].shape;
-            // Views between may have made heads of rows. One item is turned, where a batch may
+            // Views in between may have turned rows into heads. Only one item is rotated: a batch may
             // have the same keys.
             const int rows = region_.values[s.inputs[input]].shape.h;
             if (x.dims != 3 || all.n != 1 || x.w != all.w || x.h != rows || all.c % x.c) return;
@@ -312,7 +301,7 @@ void Fusions::add_rows(int step) {
     const bool flat = x.dims >= 3 && m.dims == 2 && m.h == x.c && x.n == m.n &&
                       (uint32_t)m.w == plane(x) && rows.w == m.h && rows.h == m.w;
     const bool last = layouts_[pixels] == Layout::kChannelsLast && !is_integer(x.dtype);
-    // A view may be part of wider pixels; so may what has other readers.
+    // A view may be part of wider pixels, and so may a value with other readers.
     const bool own = maker >= 0 && roles_[maker] == StepFusion::kNone &&
                      !forms_[maker]->gives_views() && readers_[pixels].size() == 1 &&
                      !region_.values[pixels].is_downloaded;
@@ -370,8 +359,8 @@ int Fusions::source(int value) const {
     return value;
 }
 
-// The step that is all that a value is for, views of it included, which are added to `views`;
-// *value is then what that step reads. -1: there is no such step.
+// The only step that reads a value or views of it, which are added to `views`; *value is then what
+// that step reads. -1: there is no such step.
 int Fusions::only_reader(int* value, std::vector<int>* views) const {
     while (!region_.values[*value].is_downloaded && readers_[*value].size() == 1) {
         const int step = readers_[*value][0];
@@ -406,77 +395,10 @@ void Fusions::add_pooled(int step) {
     pooled_[product] = x;
 }
 
-bool Fusions::find_dense(int step, int items, Dense* dense) const {
-    if (step < 0 || !forms_[step]->dense(dense)) return false;
-    const Shape& out = region_.values[region_.steps[step].outputs[0]].shape;
-    return out.total() == (size_t)dense->outputs * items;  // one pixel, also if there is padding
-}
-
-// Forwards from the pooling, as each value has one reader only.
-bool Fusions::find(int pool, SqueezeExcite* block, std::vector<int>* views) const {
-    const Pooling* pooling = as<Pooling>(region_.steps[pool].layer);
-    if (!pooling || pooling->is_max() ||
-        !pools_all(*pooling, region_.values[region_.steps[pool].inputs[0]].shape))
-        return false;
-    *block = {pool, -1, -1, -1, -1, -1, -1, source(region_.steps[pool].inputs[0]), -1};
-    const Shape& x = region_.values[block->x].shape;
-    if (x.dims != 3 || (x.n != 1 && x.c % 4) || is_integer(x.dtype)) return false;
-    Dense first, second;
-    int value = region_.steps[pool].outputs[0];
-    block->first = only_reader(&value, views);
-    if (!find_dense(block->first, x.n, &first)) return false;
-    value = region_.steps[block->first].outputs[0];
-    block->second = only_reader(&value, views);
-    if (!find_dense(block->second, x.n, &second)) return false;
-    const uint32_t channels = (uint32_t)x.c;
-    if (first.inputs != channels || second.outputs != channels || second.inputs != first.outputs)
-        return false;
-    if (channels > kMostChannels || first.outputs > kMostMiddle) return false;
-    value = block->gate = region_.steps[block->second].outputs[0];
-    std::vector<int> behind;  // views of the factors, which are made
-    int next = only_reader(&value, &behind);
-    if (next >= 0 && as<HardSigmoid>(region_.steps[next].layer)) {
-        block->hard_sigmoid = next;
-        views->insert(views->end(), behind.begin(), behind.end());
-        value = block->gate = region_.steps[next].outputs[0];
-        next = only_reader(&value, &behind);
-    }
-    const BinaryOp* product = next < 0 ? nullptr : as<BinaryOp>(region_.steps[next].layer);
-    if (!product || product->op_type != BinaryOp::MUL || product->with_scalar) return false;
-    const RegionStep& step = region_.steps[next];
-    if (step.inputs.size() != 2 || region_.values[step.outputs[0]].shape != x) return false;
-    // Else a view of the factors stands on another axis.
-    if (region_.values[value].shape.size(0) != x.c) return false;
-    const int other = step.inputs[step.inputs[0] == value ? 1 : 0];
-    block->multiply = next;
-    return source(other) == block->x;
-}
-
 void Fusions::set_role(int step, StepFusion role, size_t block) {
     if (step < 0) return;
     roles_[step] = role;
     blocks_[step] = (int)block;
-}
-
-void Fusions::add(const SqueezeExcite& found, const std::vector<int>& views) {
-    SqueezeExcite block = found;
-    const int maker = makers_[block.x];
-    if (fits(maker, StepFusion::kSums)) block.producer = maker;
-    const int made = region_.steps[block.multiply].outputs[0];
-    const bool once = readers_[made].size() == 1 && !region_.values[made].is_downloaded;
-    const int reader = once ? readers_[made][0] : -1;
-    if (fits(reader, StepFusion::kGated) && region_.steps[reader].inputs[0] == made)
-        block.reader = reader;
-    const int last = block.hard_sigmoid >= 0 ? block.hard_sigmoid : block.second;
-    const size_t index = found_.size();
-    for (int step : views) set_role(step, StepFusion::kSkipped, index);
-    for (int step : {block.pool, block.first, block.second})
-        set_role(step, StepFusion::kSkipped, index);
-    set_role(last, StepFusion::kGate, index);
-    set_role(block.producer, StepFusion::kSums, index);
-    set_role(block.reader, StepFusion::kGated, index);
-    if (block.reader >= 0) set_role(block.multiply, StepFusion::kMultiply, index);
-    found_.push_back(block);
 }
 
 int record_shuffled(Recorder& r, const Layer& layer, const Values& sources, uint32_t first,
@@ -503,61 +425,6 @@ int record_shuffled(Recorder& r, const Layer& layer, const Values& sources, uint
                        rows.pitch / 4, part.first / 4},
                       count);
     return kOk;
-}
-
-ChannelSums record_channel_sums(Recorder& r, const Value& x) {
-    const uint32_t channels = (uint32_t)x.shape.c, pixels = plane(x.shape);
-    ChannelSums sums;
-    sums.parts = (pixels + kPartPixels - 1) / kPartPixels;
-    sums.pixels = pixels, sums.items = (uint32_t)x.shape.n;
-    sums.block = r.make_block((size_t)sums.items * sums.parts * round4(channels) * sizeof(float));
-    r.dispatch(Shader::pool_parts, {false}, {r.read(x), r.write_block(sums.block)},
-               {channels, pixels, x.pitch / 4, x.first / 4, 0}, (channels + 7) / 8, sums.parts,
-               sums.items);
-    return sums;
-}
-
-void record_gate(Recorder& r, const ChannelSums& sums, const Dense& first, const Dense& second,
-                 const Layer* hard_sigmoid, const Value& gate) {
-    const HardSigmoid* hard = hard_sigmoid ? as<HardSigmoid>(hard_sigmoid) : nullptr;
-    const uint32_t channels = second.outputs, middle = first.outputs;
-    const auto pitch = [](const Dense& d) {
-        return d.input_step == 1 ? d.output_step / 4 : d.input_step;
-    };
-    Words constants = {first.f.type,           second.f.type,
-                       hard != nullptr,        first.input_step == 1,
-                       second.input_step == 1, first.has_bias,
-                       second.has_bias,        round4(channels) / 4,
-                       round4(middle) / 4,     0};
-    const Words push = {sums.parts,
-                        channels,
-                        middle,
-                        pitch(first),
-                        pitch(second),
-                        (float)sums.pixels,
-                        first.f.a,
-                        first.f.b,
-                        second.f.a,
-                        second.f.b,
-                        hard ? hard->alpha : 0.f,
-                        hard ? hard->beta : 0.f};
-    const int between = r.make_block((size_t)sums.items * round4(middle) * sizeof(float));
-    const std::vector<Binding> bindings = {r.read_block(sums.block),
-                                           first.weight,
-                                           first.has_bias ? first.bias : first.weight,
-                                           second.weight,
-                                           second.has_bias ? second.bias : second.weight,
-                                           r.write(gate),
-                                           r.write_block(between)};
-    const auto groups = [](uint32_t count) {
-        return (round4(count) + kGateGroup - 1) / kGateGroup;
-    };
-    if (channels * middle > kMostShared) {
-        constants.back() = 1;
-        r.dispatch(Shader::excite, constants, bindings, push, groups(middle), sums.items);
-        constants.back() = 2;
-    }
-    r.dispatch(Shader::excite, constants, bindings, push, groups(channels), sums.items);
 }
 
 }  // namespace quoll

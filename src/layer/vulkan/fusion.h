@@ -11,8 +11,8 @@ namespace quoll {
 
 class Pooling;
 
-// x * gate(mean of x): a global average, two dense layers, one of few values between, and the
-// product. Steps by their index, -1 where there is none.
+// x * gate(mean of x): a global average, two dense layers with few values between them, and the
+// product. Steps are given by their index, -1 being none.
 struct SqueezeExcite {
     int pool, first, second;
     int hard_sigmoid;  // behind `second`
@@ -29,8 +29,8 @@ struct ShuffledChannels {
     std::vector<int> sources, parts;  // values
 };
 
-// A sum, an activation and a multiplication, or some of them, of what a product makes, which makes
-// that instead.
+// A sum, an activation and a multiplication after a product, or some of them, which the product
+// computes itself.
 struct Epilogue {
     int made, added = -1, factor = -1;  // values; -1: none
     Activation f;
@@ -38,28 +38,30 @@ struct Epilogue {
     int pair = -1;         // step: a product whose f() is the factor instead; -1: none
 };
 
-// A blob that products normalise themselves.
+// A blob that is normalised by the products that read it.
 struct NormedInput {
     int x;  // value
     RowNorm norm;
 };
 
-// What of a region is computed together, where layers have the shapes, layouts and forms for it.
+// The steps of a region that are computed together, where layers have the shapes, layouts and forms
+// for it.
 class Fusions {
 public:
     Fusions(const Region& region, const std::vector<const VulkanLayer*>& forms,
             const std::vector<Layout>& layouts, const GpuDevice& device);
-    // The block that a step is of; null: it is by itself.
+    // The block that a step belongs to; null: none.
     const SqueezeExcite* block_of(int step) const;
     const ShuffledChannels& shuffled(int step) const { return shuffled_[blocks_[step]]; }
     const Epilogue& epilogue(int step) const { return epilogues_[blocks_[step]]; }
-    // The value that a step takes as an input, itself or what others would have made of it.
+    // The value that a step reads as an input: the input itself, or the one from which skipped
+    // steps would have computed it.
     int taken(int step, size_t input) const;
     // Null: the step takes its input as it is.
     const NormedInput* normed(int step) const {
         return normed_[step] < 0 ? nullptr : &norms_[normed_[step]];
     }
-    // The RotaryEmbed of a step's first or second input that it makes itself; -1: none.
+    // The RotaryEmbed of its first or second input that a step computes itself; -1: none.
     int rotary_of(int step, int input) const { return rotaries_[2 * step + input]; }
     // The blob whose pixels a step averages by sums that its producer makes, instead of its input;
     // -1: none.
@@ -69,6 +71,8 @@ public:
     int pixels_of(int step) const { return roles_[step] == StepFusion::kRows ? blocks_[step] : -1; }
 
 private:
+    // Whether the device has groups of the size that excite.comp needs.
+    static bool can_excite(const GpuDevice& device);
     bool find(int pool, SqueezeExcite* block, std::vector<int>* views) const;
     bool find_dense(int step, int items, Dense* dense) const;
     int source(int value) const;
@@ -112,11 +116,12 @@ ChannelSums record_channel_sums(Recorder& r, const Value& x);
 void record_gate(Recorder& r, const ChannelSums& sums, const Dense& first, const Dense& second,
                  const Layer* hard_sigmoid, const Value& gate);
 
-// Whether its only window has all values of a channel, and nothing else is counted.
+// Whether its only window has all values of a channel and nothing else.
 bool pools_all(const Pooling& pooling, const Shape& in);
 
 bool is_interleaved(const Layer& rotary);
-// Where the values of a pair lie in a row, and the angle of the second one behind the first one's.
+// The positions of a pair's values in a row, and the distance of the second one's angle from the
+// first one's.
 struct RotaryPairs {
     RotaryPairs(const Layer& rotary, const Shape& x, const Shape& cosines);
     int pair, partner, second;

@@ -1,4 +1,4 @@
-// Layers that join values of one blob, or of one and tables: GLU and RotaryEmbed.
+// Layers that combine values of one blob with each other or with tables: GLU and RotaryEmbed.
 #include "layer/activation/glu.h"
 #include "layer/sequence/rotaryembed.h"
 #include "layer/vulkan/axes.h"

@@ -10,8 +10,8 @@ namespace quoll {
 
 namespace {
 
-// By axes of the output, w, h, d, c, n: how far the input and the indexes go; the axes of the input
-// that indexes choose.
+// For the output's axes w, h, d, c, n: the steps of the input and of the indexes; then the axes of
+// the input that indexes choose.
 struct Route {
     uint32_t x[5] = {}, indexes[5] = {};
     uint32_t depth = 1, sizes[4] = {1, 1, 1, 1}, steps[4] = {};
@@ -23,7 +23,7 @@ struct Route {
     }
 };
 
-// The steps of an axis of `from` for one of the output, which has as many values or more.
+// The step along an axis of `from` for one of the output, which is at least as long.
 void follow(const Value& from, int axis, const Value& out, int out_axis, uint32_t steps[5]) {
     steps[axis_index(out.shape.dims, out_axis)] = memory_axes(from).step(from.shape.dims, axis);
 }

@@ -13,7 +13,7 @@ namespace quoll {
 
 namespace {
 
-// Where no extension tells how many processors there are, and the invocations of one of them.
+// The number of processors if no extension tells it, and the invocations of each.
 const uint32_t kProcessors = 16, kResident = 1024;
 // Of gemv_blocks.comp: invocations that a subgroup is expected to have and a group has at most, and
 // loads of four words of weights that an invocation waits for at once; and the invocations of a
@@ -105,14 +105,15 @@ public:
     }
 
 private:
-    // Whether gemv_blocks.comp makes it.
+    // Whether gemv_blocks.comp can compute it.
     bool takes_bytes(const Recorder& r, const Gemm::Product& p) const {
         return is_wide(p) && r.storage() == Storage::f16 && r.device().features().dot_products &&
                r.device().features().subgroup_sums && r.device().features().subgroup_shuffles &&
                !quant_.input_scales && p.k * bits_ % 128 == 0 && quant_.block * bits_ % 128 == 0 &&
                bytes_memory(p.k) <= r.device().limits().maxComputeSharedMemorySize;
     }
-    // What gemv_blocks.comp shares: two bytes of each value, 8 bytes a unit, sums of squares.
+    // The shared memory of gemv_blocks.comp: two bytes for each value, 8 bytes per unit, sums of
+    // squares.
     uint32_t bytes_memory(int depth) const {
         return (uint32_t)(2 * depth + 8 * units(depth) + kMostThreads);
     }
@@ -122,8 +123,8 @@ private:
         int threads;
         uint32_t groups;
     };
-    // A subgroup waits for few loads at once, so that many run on a processor. A group makes bytes
-    // of x once for all of its subgroups, which go on with further columns.
+    // A subgroup waits for few loads at once, so that many subgroups run on a processor. A group
+    // converts x to bytes once for all of its subgroups, which then compute further columns.
     BytesTiling tiling(const Recorder& r, const Gemm::Product& p, bool pair) const {
         const uint32_t known = r.device().features().processors;
         const int processors = (int)(known ? known : kProcessors);
@@ -183,9 +184,9 @@ private:
                 full ? p.n : (int)of_rows,     full || p.c_shape == Gemm::kColumn,
                 layer_.alpha * layer_.beta,    is_there};
     }
-    // Multiplies by a power of two that makes the largest one of the upper half of f16's range, so
-    // that small ones keep their bits; alpha_ has its inverse. False, with nothing done, where one
-    // is not finite.
+    // Multiplies the scales by a power of two that brings the largest into the upper half of f16's
+    // range, so that small ones keep their bits; alpha_ is multiplied by its inverse. Does nothing
+    // and returns false if one is not finite.
     bool fit_half(std::vector<float>* scales) {
         float most = 0;
         for (float scale : *scales) {
@@ -211,8 +212,8 @@ private:
         return std::min<uint32_t>(
             {wanted, limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]});
     }
-    // Invocations that share a sum of so many words: one word each, as far as all groups run at
-    // once.
+    // Invocations that share a sum of so many words: one for each word, as long as all groups run
+    // at once.
     static int lanes_for(const Recorder& r, int words, uint32_t groups, int matrices) {
         const uint32_t most = most_invocations(r, 256);
         const uint32_t known = r.device().features().processors;

@@ -39,8 +39,8 @@ public:
     }
 
 private:
-    // From point to point along w, h and d of the output. The coordinates of a point are the grid's
-    // channels, or its rows.
+    // The steps from point to point along w, h and d of the output. The coordinates of a point are
+    // the grid's channels, or its rows.
     Strides point_steps(const Strides& g, int axes) const {
         if (layer_.permute_fusion) return g;
         return {g.h, axes == 2 ? g.c : g.d, g.c, 0, 0};

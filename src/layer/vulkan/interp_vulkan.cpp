@@ -97,7 +97,7 @@ private:
     const Interp& layer_;
 };
 
-// Along w and h, by as many values as the shader takes.
+// Along w and h, with no more taps than the shader has.
 class ResizeVulkan : public VulkanLayer {
 public:
     explicit ResizeVulkan(const Resize& layer) : layer_(layer) {}

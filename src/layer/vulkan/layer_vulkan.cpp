@@ -1,5 +1,5 @@
-// The forward functions of a Layer on a GPU: those that an application's layer leaves out, and
-// built-in layers that an application calls by themselves.
+// The forward functions of a Layer on a GPU: defaults for applications' layers, and built-in layers
+// that an application calls by themselves.
 #include <string.h>
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace quoll {
 
 namespace {
 
-// A status of this file's: the host runs the layer.
+// A status used only in this file: the host runs the layer.
 const int kNotOnDevice = 1;
 
-// Compiled for each size that it has met.
+// Compiled for each size that it has seen.
 struct SingleLayer {
     std::mutex mutex;
     std::unique_ptr<VulkanBackend> backend;
@@ -259,7 +259,7 @@ int Layer::forward_inplace(std::vector<VkMat>& blobs, VkCompute& cmd, const Opti
     if (typeindex >= 0) {
         std::vector<VkMat> made(blobs.size());
         QUOLL_RETURN_IF_ERROR(forward(blobs, made, cmd, opt));
-        // What is no output stays as it was.
+        // Values that are no outputs stay as they were.
         for (size_t i = 0; i < std::min(made.size(), blobs.size()); i++)
             if (!made[i].empty()) blobs[i] = made[i];
         return kOk;

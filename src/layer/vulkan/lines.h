@@ -1,4 +1,5 @@
-// Operators that go through lines of a blob: the values that are summed up or normalised together.
+// For operators that go through the lines of a blob, that is, the values that are summed up or
+// normalised together.
 #ifndef QUOLL_LAYER_VULKAN_LINES_H
 #define QUOLL_LAYER_VULKAN_LINES_H
 
@@ -11,7 +12,7 @@ struct LineAxis {
     uint32_t size, from, to, factor;
 };
 
-// All combinations of indexes of `within` are a line, those of `across` say which one.
+// The combinations of indexes of `within` make up a line; those of `across` tell which one.
 struct Lines {
     std::vector<LineAxis> within, across;  // the fastest of the memory first; at most 6 each
 
@@ -22,7 +23,8 @@ struct Lines {
     }
     uint32_t count() const { return total(across); }
     uint32_t length() const { return total(within); }
-    // Short lines, and more of them than groups can be, are one invocation's each.
+    // A line has only one invocation if it is short, or if there are more lines than there can be
+    // groups.
     bool serial() const { return length() < 32 || count() > 65535; }
 
     // The Table of common/lines.glsl.

@@ -64,7 +64,7 @@ public:
     }
 };
 
-// What the shader has of whole numbers; not: quotients, powers, shifts.
+// The operations of integers that the shader has: all but quotients, powers and shifts.
 bool has_form(int operation) {
     switch (operation) {
         case TensorBinary::DIV:

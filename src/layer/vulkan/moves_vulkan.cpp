@@ -1,5 +1,5 @@
-// Layers that only put values into other places: Crop, StridedSlice, PixelShuffle, Reorg,
-// DepthToSpace, Tile, Flip, Unfold.
+// Layers that only move values: Crop, StridedSlice, PixelShuffle, Reorg, DepthToSpace, Tile, Flip,
+// Unfold.
 #include "layer/nn/unfold.h"
 #include "layer/tensor/crop.h"
 #include "layer/tensor/flip.h"
@@ -17,7 +17,8 @@ namespace {
 
 enum Axis { kW, kH, kD, kC, kN };
 
-// Of an output's axis: `size` indexes that go through the input in steps of `factor` along `axis`.
+// A part of an output's axis: `size` indexes that go through the input in steps of `factor` along
+// `axis`.
 struct Part {
     int size;
     Axis axis;
@@ -30,12 +31,12 @@ struct Source {
     std::vector<Part> parts[5];
     int first[5] = {};
 
-    // As the input, but for what is said otherwise afterwards.
+    // Like the input, except for what is set afterwards.
     explicit Source(const Shape& s) {
         const int sizes[] = {s.w, s.h, s.d, s.c, s.n};
         for (int i = 0; i < 5; i++) parts[i] = {{sizes[i], (Axis)i, 1}};
     }
-    // How many axes a copy has. One index is none.
+    // The number of axes of a copy, not counting axes of size 1.
     size_t axes() const {
         size_t count = 0;
         for (const std::vector<Part>& list : parts)
@@ -56,7 +57,7 @@ public:
     }
     void choose_layouts(const Shapes&, const Shapes& out_shapes, Layouts* in,
                         Layouts* out) const override {
-        // The channels behind the last one are 0, which copies do not make here.
+        // The channels after the last one must be 0, which these copies do not store.
         if ((*in)[0] == Layout::kChannelsLast && can_be_channels_last(out_shapes[0]) &&
             out_shapes[0].c % 4 == 0)
             (*out)[0] = Layout::kChannelsLast;

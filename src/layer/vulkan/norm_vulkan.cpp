@@ -16,8 +16,8 @@ namespace {
 const uint32_t kMostKept = 32;
 
 struct LineNorm {
-    // As normalize.comp has them: x - mean over the deviation, over the root of the mean square,
-    // x - mean over deviation + eps, x - mean; over the length with eps as Normalize's eps_mode.
+    // As numbered in normalize.comp: (x - mean) / deviation; x / root of the mean square; (x -
+    // mean) / (deviation + eps); x - mean; x / length with eps as in Normalize's eps_mode.
     enum Type { kLayer, kRms, kMvn, kMean, kLength };
     int type = kLayer;
     float eps = 0.f;

@@ -65,7 +65,7 @@ public:
     bool supports(const Shapes& in, const Shapes&) const override { return in[0].dims >= 3; }
     void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                         Layouts* out) const override {
-        // Unused channels have to be 0, which a copy of two axes of channels does not do.
+        // Unused channels have to be 0, which a copy with two axes of channels does not store.
         if (in_shapes[0].c % 4 == 0)
             follow_layout(0, in_shapes, out_shapes, in, out);
         else

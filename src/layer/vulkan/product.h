@@ -48,7 +48,7 @@ struct MatrixProduct {
     void record_vectors(Recorder& r) const;
     // For one row: whether record_vectors() also makes the softmax.
     static bool fits_softmax(const GpuDevice& device, int columns);
-    // Devices have at least 65535 groups along each axis.
+    // Devices allow at least 65535 groups along each axis.
     static bool fits(int64_t rows, int64_t matrices) {
         return rows <= 65535 * 32 && matrices <= 65535;
     }

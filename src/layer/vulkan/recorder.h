@@ -1,4 +1,4 @@
-// By which operators record their dispatches.
+// With which operators record their dispatches.
 #ifndef QUOLL_LAYER_VULKAN_RECORDER_H
 #define QUOLL_LAYER_VULKAN_RECORDER_H
 
@@ -84,7 +84,7 @@ public:
     // Makes a constant value of `m`, of any type.
     int keep(const Mat& m, const Shape& shape, Layout layout, Value* value);
 
-    // The next dispatch takes one of several forms, among which measuring chooses.
+    // The next dispatch has one of several forms, among which tuning chooses.
     void set_choice(const Choice& choice) {
         next_choice_ = (int)program_.choices.size();
         program_.choices.push_back(choice);

@@ -192,8 +192,8 @@ void RegionCompiler::choose_planar() {
     }
 }
 
-// From the last one on, so that a value placed within another that is placed itself goes there at
-// once.
+// Starting with the last one, so that a value within another one that is itself placed is placed
+// directly.
 void RegionCompiler::choose_places() {
     for (size_t i = region_.steps.size(); i-- > 0;)
         if (forms_[i]->joins_channels()) place_inputs(region_.steps[i]);
@@ -297,8 +297,8 @@ int RegionCompiler::record_shuffle(int index) {
     return kOk;
 }
 
-// Whether only the host takes what a step makes, in few values and in a type that the step can
-// store.
+// Whether only the host reads the output of a step, which has few values of a type that the step
+// can store.
 bool RegionCompiler::stores_for_host(int index) const {
     const RegionStep& step = region_.steps[index];
     const int value = outputs_of(index)[0];
@@ -330,7 +330,7 @@ int RegionCompiler::record_for_host(int index, const Values& in) {
     return forms_[index]->record_fused(recorder_, in, {out}, fused);
 }
 
-// Including what other layers make of it.
+// Including what other layers compute from it.
 std::vector<int> RegionCompiler::outputs_of(int index) const {
     if (fusions_->role_of(index) == StepFusion::kEpilogue) return {fusions_->epilogue(index).made};
     return region_.steps[index].outputs;
@@ -400,7 +400,7 @@ int RegionCompiler::record_step(int index) {
         }
         out.push_back(value);
     }
-    // Those of the outputs do not come again.
+    // Those of the outputs are not listed twice.
     if (!again_) parts_.back().first_block = recorder_.program().block_count();
     if (aliases < out.size())
         QUOLL_RETURN_IF_ERROR(forms_[index]->record_fused(recorder_, in, out, fused_of(index)));

@@ -25,8 +25,8 @@ public:
     // 0, or a negative code after a message.
     int compile();
     // To be called after compile(): records again what depends on the size of a run, for size i of
-    // n, in which the values have these shapes, none of them larger. False: what was compiled
-    // cannot be used for it.
+    // n, in which the values have these shapes, none larger than the compiled ones. Returns false
+    // if the compiled region cannot be used for that size.
     bool add_size(const std::vector<Shape>& shapes, size_t i, size_t n);
     // The offsets of uploads and downloads in the staging buffers, in the order of Region::values.
     // kNoOffset: it is in memory that a run brings.
@@ -63,7 +63,7 @@ private:
     std::vector<size_t> offsets(const std::map<int, size_t>& of, bool uploads) const;
     // The value in the given layout, copied if necessary.
     Value in_layout(int value, Layout layout);
-    // The dispatches that were recorded for a step or an upload.
+    // The dispatches recorded for a step or an upload.
     struct Part {
         int step, upload;  // -1: the other of them
         size_t first;      // dispatch

@@ -13,8 +13,7 @@ namespace {
 
 const int kRuns = 5;
 const int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
-// A form has to be this much faster than the expected one; otherwise the noise of the clock would
-// choose.
+// A form has to be this much faster than the expected one; otherwise noise would decide.
 const double kGain = 0.97;
 
 typedef TuningTable::Words Words32;

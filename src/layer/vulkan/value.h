@@ -47,13 +47,13 @@ struct Value {
 inline uint32_t round4(uint32_t n) { return (n + 3) / 4 * 4; }
 // Values of a channel of one item.
 inline uint32_t plane(const Shape& s) { return (uint32_t)s.w * s.h * s.d; }
-// s32, s8 and u8: one word each, planar, whatever floats are stored as. But s8 in channels-last
-// order, which int8 convolutions take and make, is stored as floats are.
+// s32, s8 and u8 take one word each and are planar, whatever floats are stored as. The exception is
+// s8 in channels-last order, which int8 convolutions read and write: it is stored as floats are.
 inline bool is_integer(DType dtype) {
     return dtype == DType::s32 || dtype == DType::s8 || dtype == DType::u8;
 }
 inline bool can_be_channels_last(const Shape& s) { return s.dims >= 3 && !is_integer(s.dtype); }
-// s8 as floats are stored.
+// Whether it is s8 that is stored as floats are.
 inline bool is_pixels_of_int8(const Shape& s) { return s.dims >= 3 && s.dtype == DType::s8; }
 inline bool are_words(const Value& value) {
     return is_integer(value.shape.dtype) && value.layout == Layout::kPlanar;
@@ -62,7 +62,7 @@ inline bool are_words(const Value& value) {
 size_t stored_scalars(const Shape& shape, Layout layout);
 
 // The value as rows of consecutive scalars, for shaders that go through whole vec4s: its pixels, or
-// one row of everything.
+// everything as one row.
 struct Rows {
     uint32_t count, length, pitch;                           // pitch: a multiple of 4
     uint32_t vectors() const { return round4(length) / 4; }  // of a row

@@ -1,5 +1,5 @@
 // Layers whose outputs are their inputs' memory under other names or shapes: Split, Noop, Flatten,
-// Reshape, BatchAxis, Dropout, copies and the like.
+// Reshape, BatchAxis, Dropout, copies and similar ones.
 #include "layer/control/deepcopy.h"
 #include "layer/control/noop.h"
 #include "layer/control/split.h"

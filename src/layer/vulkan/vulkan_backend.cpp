@@ -90,8 +90,8 @@ bool VulkanBackend::supports(const Layer& layer, const std::vector<Shape>& input
     return found->second->supports(as_f32(inputs), as_f32(outputs));
 }
 
-// Copies cost as much as going through the bytes on the host, and a submission some 10 us. So a
-// region gains if it multiplies or touches several times as many values as it copies.
+// Copies cost as much as a pass over the bytes on the host, and a submission costs about 10 us. A
+// region therefore gains if it multiplies or touches several times as many values as it copies.
 bool VulkanBackend::is_profitable(const Region& region) const {
     double copied = 0, worked = 0;
     for (const RegionValue& value : region.values)
@@ -110,7 +110,7 @@ bool VulkanBackend::is_profitable(const Region& region) const {
 std::shared_ptr<const CompiledRegion> VulkanBackend::compile(const Region& region,
                                                              const Option& opt) const {
     if (device_->tuning().is_on() && tune(region, opt) != kOk) return nullptr;
-    // Slices are chosen by the times that dispatches take in one size.
+    // Slices are chosen by the times of dispatches, which are measured for one size.
     if (region.room > 0 && opt.vulkan_slice_us <= 0)
         if (const std::shared_ptr<VulkanRegion> made = compile_sizes(region, opt)) return made;
     return compile_once(region, opt);

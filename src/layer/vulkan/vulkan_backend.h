@@ -37,8 +37,7 @@ private:
     VulkanBackend(std::shared_ptr<GpuDevice> device, Storage storage);
     bool fits(const Shape& shape, bool integers) const;
     std::shared_ptr<VulkanRegion> compile_once(const Region& region, const Option& opt) const;
-    // Compiles the region for all sizes in which it comes; null: each size needs a compilation of
-    // its own.
+    // Compiles the region for all of its sizes; null: each size needs its own compilation.
     std::shared_ptr<VulkanRegion> compile_sizes(const Region& region, const Option& opt) const;
     // Compiles for the sizes from those of the region to the largest, given the shapes of all
     // values in each.

@@ -15,7 +15,7 @@ typedef std::vector<Shape> Shapes;
 typedef std::vector<Value> Values;
 typedef std::vector<Layout> Layouts;
 
-// A layer seen as a product of its weights with the flat values of its input.
+// A layer as a product of its weights with the flattened values of its input.
 struct Dense {
     Binding weight, bias;
     bool has_bias = false;
@@ -26,7 +26,7 @@ struct Dense {
     Activation f;
 };
 
-// A row divided by the root of its mean square, times factors of f32.
+// A row divided by the root of its mean square and multiplied by factors of f32.
 struct RowNorm {
     Binding factors;
     bool has_factors = false;
@@ -89,7 +89,7 @@ struct Fused {
     bool host_floats = false;
 };
 
-// Made once for each layer, after its weights were loaded; const from then on, since several
+// Created once for each layer, after its weights were loaded; const from then on, since several
 // threads compile with it. It may refer to the Layer for its parameters, but not for its weights,
 // which are freed.
 class VulkanLayer {
@@ -141,7 +141,7 @@ public:
 
 typedef std::unique_ptr<VulkanLayer> VulkanLayerPtr;
 
-// What an operator needs to be made.
+// What is needed to create the form of a layer.
 struct VulkanContext {
     const GpuDevice& device;
     Storage storage;  // of blobs, and of weights that are multiplied

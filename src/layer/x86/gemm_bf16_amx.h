@@ -37,7 +37,7 @@ constexpr int kTermsOfB = products == 2 ? 1 : kTerms<products>;
 
 template <int products, int tiles, int vectors>
 void split_tile(const SplitTile& t) {
-    // A sum of one product keeps 8 bits: there is nothing to gain by adding in several chains.
+    // One product has 8 bits of precision, so that adding in several chains gains nothing.
     const size_t longest = products == 1 ? t.num_steps : (size_t)kSplitSection;
     const size_t sections = (t.num_steps + longest - 1) / longest;
     Step<Bf16, tiles, vectors> step = {nullptr, t.b, t.a_row, t.a_tile};
@@ -64,7 +64,7 @@ void split_tile(const SplitTile& t) {
     }
 }
 
-// Value: of C, where the sums before go.
+// Value: the type of C, to which the previous sums go.
 template <int products, class Value>
 void chain_tile(const SplitTile& t, const SplitEpilogue& epilogue) {
     Step<Bf16, 2, 2> step = {t.a + t.steps[0], t.b, t.a_row, t.a_tile};
@@ -110,7 +110,7 @@ constexpr SplitChainKernel bf16_chain() {
 }
 
 #if !defined(QUOLL_EMULATE_TILES)
-// Any normal values: units that multiply zeros may run at a clock that they do not hold otherwise.
+// Any normal values: units that multiply zeros may run at a higher clock than with real data.
 void spin_tiles(int count) {
     alignas(64) uint16_t values[kTileBytes / 2];
     for (int i = 0; i < kTileBytes / 2; i++)

@@ -1,5 +1,5 @@
-// The kernels of split_gemm.h for one product on vectors: VDPBF16PS multiplies 32 values a vector,
-// twice as many as a multiply-add of floats.
+// The kernels of split_gemm.h for one product on vectors: VDPBF16PS multiplies 32 values per
+// vector, twice as many as a multiply-add of floats.
 #include <type_traits>
 
 #include "layer/x86/fetcher.h"
@@ -11,7 +11,7 @@ namespace quoll {
 
 namespace {
 
-// Of k in half a step.
+// Values of k in half a step.
 constexpr int kHalfPairs = kSplitK / 4;
 
 // Rows whose sums of 32 columns stay in registers, beside two vectors of B and a value of A.

@@ -4,7 +4,7 @@ namespace quoll {
 
 namespace {
 
-// A comes in terms: nothing is split, and only rows are multiplied.
+// A is given as terms, so that nothing is split, and only rows are multiplied.
 constexpr SplitGemmKernels kernels_of_two() {
     SplitGemmKernels kernels = {};
     kernels.products = kernels.terms = 2;

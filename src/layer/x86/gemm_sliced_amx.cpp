@@ -287,7 +287,7 @@ void sliced_windows(const SlicedWindows& t) {
     });
 }
 
-// Bits of magnitudes are ordered as they are; infinity and NaN are above all.
+// The bits of magnitudes are ordered like the magnitudes, with infinity and NaN above all.
 QUOLL_TILE_INLINE __m512i larger(__m512i peak, __m512 x) {
     return _mm512_max_epu32(peak, _mm512_castps_si512(magnitude(x)));
 }
@@ -364,8 +364,8 @@ CrestFactor crest_factor(const float* values, size_t count, float most) {
 
 // ---------------------------------------------------------------- one row
 
-// a's slices carry an offset of 128, which sums of B's take out again. All wraps around 32 bits;
-// the results do not.
+// a's slices have an offset of 128, which is subtracted again by way of B's sums. Intermediate sums
+// wrap around 32 bits; the results do not.
 template <int panels>
 QUOLL_TILE_INLINE void row_by_panels(const SlicedRow& t, int first) {
     enum { kStep = kSlicedTerms * kTileBytes, kAhead = 2 * kStep };

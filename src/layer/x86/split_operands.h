@@ -1,4 +1,4 @@
-// A and B of split_gemm.h laid out, on AVX-512.
+// Laying out A and B of split_gemm.h on AVX-512.
 #ifndef QUOLL_LAYER_X86_SPLIT_OPERANDS_H
 #define QUOLL_LAYER_X86_SPLIT_OPERANDS_H
 
@@ -9,7 +9,7 @@
 namespace quoll {
 namespace {
 
-// Of B in a step: 64 bytes of k by 16 columns.
+// B in a step: 64 bytes of k by 16 columns.
 constexpr int kPanelBytes = 1024;
 
 template <int products>
@@ -37,8 +37,8 @@ QUOLL_TILE_INLINE __m512 load_pixels(const uint16_t* from, __mmask16 mask) {
         _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from)), 16));
 }
 
-// From so many neighbouring pixels of planar channels on it is faster to turn 16 of them than to
-// gather the channels of each.
+// From this many neighbouring pixels of planar channels on, transposing 16 of them is faster than
+// gathering the channels of each.
 enum { kTurnedPixels = 4 };
 
 // Planar channels of neighbouring pixels, 16 at a time; the pixels that are done.
@@ -145,7 +145,7 @@ void copy_input(const SplitInput& t) {
     }
 }
 
-// Pixels of a row: of each term a line of kSplitPixel values a pixel, `term` values apart.
+// Pixels of a row: of each term a line of kSplitPixel values per pixel, `term` values apart.
 template <int terms, class Value>
 void split_line(const SplitWindows& t, ptrdiff_t first, ptrdiff_t count, uint16_t* to,
                 ptrdiff_t term) {

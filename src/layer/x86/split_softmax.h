@@ -53,7 +53,7 @@ float softmax_terms(const SplitSoftmax& t, const Mask& mask) {
         return _mm512_mask_mov_ps(none, lanes, mask.add(x, i, lanes));
     };
     __m512 most = none, other = none;
-    // NaN that these drop come back with the exponentials.
+    // NaN that these operations drop comes back with the exponentials.
     for (size_t i = 0; i < whole; i += kSplitK) {
         most = _mm512_max_ps(value(i, 0xffff), most);
         other = _mm512_max_ps(value(i + 16, 0xffff), other);

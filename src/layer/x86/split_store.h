@@ -1,4 +1,4 @@
-// What becomes of sums on the way to C: bias, residual, clamp, rounding to bf16.
+// What is done to sums when they are stored in C: bias, residual, clamp, rounding to bf16.
 #ifndef QUOLL_LAYER_X86_SPLIT_STORE_H
 #define QUOLL_LAYER_X86_SPLIT_STORE_H
 
@@ -115,7 +115,7 @@ void finish_full(const SplitStore& t, float* sums, int rows) {
     FullRows<Value>(t).finish(sums, 0, rows);
 }
 
-// The arguments by themselves, for what is stored might be one of them.
+// The arguments are copied, as a store might change them.
 template <class Value, int group, bool to_sums>
 void finish_rows(const SplitStore& t, float* sums, int rows) {
     constexpr int groups = 16 / group;

@@ -1,4 +1,4 @@
-// What the kernels on AMX share, whatever the values are.
+// Common to the kernels on AMX, whatever the values are.
 //
 // Up to 2 x 2 tiles of sums (tiles 0 to 3) meet two tiles of A (4, 5) and two of B (6, 7). From
 // step to step of the products one operand changes, so that six products take 14 loads for 24

@@ -13,7 +13,7 @@
 namespace quoll {
 namespace {
 
-// What a table or function of this folder is called from outside.
+// The external name of a table or function of this folder.
 #if !defined(QUOLL_EMULATE_TILES)
 #define QUOLL_TILE_NAME(name) name##_amx
 #else
@@ -22,7 +22,7 @@ namespace {
 
 #define QUOLL_TILE_INLINE inline __attribute__((always_inline))
 
-// Palette 1 (Intel SDM vol. 1, 18.2): bytes 16 to 31 hold the bytes a row of each tile, 48 to 55
+// Palette 1 (Intel SDM vol. 1, 18.2): bytes 16 to 31 hold the bytes per row of each tile, 48 to 55
 // the rows.
 struct alignas(64) TileConfig {
     uint8_t palette, start_row, reserved[14];

@@ -120,7 +120,7 @@ struct SumsPlan {
     }
 };
 
-// What blocks of so many queries take: scores, then their sums of values.
+// The memory of blocks of so many queries: scores, then their sums of values.
 struct BlockPlan {
     GemmMatrix scores_of;
     std::shared_ptr<const ProductPlan> scores;

@@ -13,8 +13,8 @@ namespace quoll {
 
 // What heads with bf16 storage ask for.
 struct AttentionRounding {
-    // What the softmax gives is rounded to bf16, where a product that does so too takes the
-    // outputs.
+    // The softmax's results are rounded to bf16 if the product that reads the outputs rounds them,
+    // too.
     bool sums = false;
     bool exact_values = false;  // the values are those of a bf16 blob
 };

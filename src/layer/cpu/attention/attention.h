@@ -1,5 +1,5 @@
 // Kernels of attention: products of one row with a matrix that is read where it lies (a cache of
-// keys or values that grows by a row a step would have to be packed anew each time), and rotary
+// keys or values that grows by a row per step would have to be packed anew each time), and rotary
 // embedding. No pointer needs alignment.
 #ifndef QUOLL_LAYER_CPU_ATTENTION_ATTENTION_H
 #define QUOLL_LAYER_CPU_ATTENTION_ATTENTION_H

@@ -38,7 +38,7 @@ private:
         const ConstantMatrix& matrix;
         int count;
         ptrdiff_t y_row, y_column;
-        // Of bf16 rows, or into such.
+        // The product of bf16 rows, or with bf16 results.
         GemmMatrix product(bool reduced_a, bool reduced_c) const;
     };
     Rows queries(int rows) const { return {q, q_, rows, embed_dim, 1}; }
@@ -198,7 +198,7 @@ int MultiHeadAttentionCpu::project_out(const MatrixPlan& plan, const Mat& joined
     return kOk;
 }
 
-// Of a cache: y(i, j) at y[j * step + i].
+// For a cache: y(i, j) is at y[j * step + i].
 int MultiHeadAttentionCpu::project_columns(const MatrixPlan& plan, const Rows& rows, const Mat& x,
                                            const Option& opt, float* y, ptrdiff_t step) const {
     if (x.h > 1) return project(plan, rows, x, opt, y);

@@ -75,7 +75,7 @@ int BinaryOpCpu::create_pipeline(const Option& opt) {
 }
 
 static void set_pattern(const float* values, int count, float pattern[kPatternSize]) {
-    if (count == 1) {  // one value a row: the divisions below would take longer than short rows
+    if (count == 1) {  // one value per row: the divisions below would take longer than short rows
         std::fill_n(pattern, (int)kPatternSize, values[0]);
         return;
     }
@@ -199,7 +199,7 @@ void apply_stored(const BinaryVariants& f, const Side& a, const Side& b,
 
 }  // namespace
 
-// Not what the operator has no vectors for, nor integers.
+// All but integers, and operations without a vector form.
 bool BinaryOpCpu::can_run(const Mat& m) const {
     return variants_ && (m.dtype == DType::f32 || storage_kernels(host_kernel_set(), m.dtype));
 }

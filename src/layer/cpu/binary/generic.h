@@ -36,7 +36,7 @@ template <class F>
 void binary_vectors(const float* a, const float* b, float* out, size_t n) {
     using V = s::vecf<s::kLanes>;
     size_t i = 0;
-    // Two registers a turn, to overlap the latency of long functions.
+    // Two registers per turn, to overlap the latency of long functions.
     for (; i + 2 * s::kLanes <= n; i += 2 * s::kLanes) {
         const V a0 = V::load(a + i), a1 = V::load(a + i + s::kLanes);
         const V b0 = V::load(b + i), b1 = V::load(b + i + s::kLanes);

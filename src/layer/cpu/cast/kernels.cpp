@@ -113,7 +113,7 @@ struct RowOfFloats {
 };
 
 #if defined(__AVX2__)
-// By two rows that lie interleaved: a value is a float after a shift or a mask, which takes fewer
+// With two interleaved rows: a value becomes a float by a shift or a mask, which takes fewer
 // instructions than widening.
 struct RowOfPairs {
     static constexpr size_t kRows = 2;  // at once

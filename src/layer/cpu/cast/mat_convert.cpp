@@ -18,7 +18,7 @@ namespace quoll {
 
 namespace {
 
-// Below this many bytes a second thread costs more than it saves.
+// With fewer bytes than this a second thread costs more than it saves.
 const size_t kParallelBytes = 64 * 1024;
 
 int threads_for(const Option& opt, size_t bytes) {
@@ -264,7 +264,7 @@ bool matches(const Mat& values, const Mat& src, const char* function, const char
     return false;
 }
 
-// Of scalar i scale and bias are number i % kRun.
+// Scalar i has scale and bias number i % kRun.
 constexpr size_t kRun = 16;
 template <class From, class To, class Convert>
 void scale_run(const From* __restrict x, To* __restrict y, size_t count, const float* s,
@@ -275,8 +275,8 @@ void scale_run(const From* __restrict x, To* __restrict y, size_t count, const f
     for (size_t k = 0; i < count; i++, k++) y[i] = convert(x[i], s[k], o[k]);
 }
 
-// Of channels that lie `pack` to a block; 0: one after the other. Not inline: each thread's part of
-// the loop would hold a copy of its own.
+// For channels in blocks of `pack`; 0: one after the other. Not inlined, since each thread's part
+// of the loop would have its own copy.
 template <class From, class To, class Convert>
 __attribute__((noinline)) void scale_block(const From* x, To* y, size_t count, size_t pack,
                                            const float* s, size_t s_step, const float* o,

@@ -1,6 +1,6 @@
 // The kernels for a set of instruction-set features: the portable families of the best vector level
 // that was built, with what kernel_rows.inc adds to them. A new family is a folder and a line in
-// families.inc, a hand kernel a row in kernel_rows.inc.
+// families.inc, a hand kernel per row in kernel_rows.inc.
 #ifndef QUOLL_LAYER_CPU_KERNEL_SET_H
 #define QUOLL_LAYER_CPU_KERNEL_SET_H
 

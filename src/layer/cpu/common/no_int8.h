@@ -1,5 +1,5 @@
-// In place of what is in layer/cpu/int8, without QUOLL_INT8: classes with nothing in them. Layers
-// refuse int8 weights before they would make one (check_int8_term).
+// Empty classes that replace those of layer/cpu/int8 without QUOLL_INT8. Layers refuse int8 weights
+// before they would make one (check_int8_term).
 #ifndef QUOLL_LAYER_CPU_COMMON_NO_INT8_H
 #define QUOLL_LAYER_CPU_COMMON_NO_INT8_H
 

@@ -316,7 +316,7 @@ int DeconvolutionCpu::forward_few_channels(const Mat& in, const ConvGeometry& g,
     const GemmKernels& gemm = *kernels_->gemm;
     const int taps = g.maxk(), products = taps * num_output;
     const int threads = threads_for(opt, (double)weight_data_size * g.x.in * g.y.in * g.z.in);
-    // As many rows of the input at a time as leave the products in cache.
+    // As many rows of the input at a time as keep the products in the cache.
     const int64_t fitting = kFewChannelFloats / ((int64_t)products * in.w);
     const int band = (int)std::max<int64_t>(1, std::min<int64_t>(fitting, in.h));
     const size_t most = (size_t)band * in.w;

@@ -11,7 +11,7 @@ namespace quoll {
 
 namespace {
 
-// What all pairs of rows share, but for the blobs.
+// Common to all pairs of rows, except for the blobs.
 DwconvPair pair_of(const ConvGeometry& g) {
     DwconvPair pair = {};
     pair.out_w = g.x.out;
@@ -29,7 +29,7 @@ size_t set_pair_rows(const ConvGeometry& g, int y, DwconvPair* pair) {
     return pair->first < pair->last ? (size_t)(top + pair->first) : 0;
 }
 
-// What all bands of a run share.
+// Common to all bands of a run.
 struct BlockedRun {
     const ConvGeometry& g;
     const Mat &in, &channels;  // of the same type

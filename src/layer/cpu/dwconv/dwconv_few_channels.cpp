@@ -23,7 +23,7 @@ int planes_rows(const ConvGeometry& g, int pack, int most) {
     return (int)std::min<size_t>(most, 1 + (budget - fixed) / more);
 }
 
-// What all bands of outputs share, and the memory of the threads that make them.
+// Common to all bands of outputs, and the memory of the threads that compute them.
 struct PlanesRun {
     const ConvGeometry& g;
     const PhasePlanes& planes;

@@ -165,7 +165,7 @@ void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan* plan, const std::vec
         pack = int8_.out_pack(num_output);
     else if (pack_ != 0 && !flat)
         pack = pack_ * pair_;
-    // By kernels of planar half floats, too, what a net is given becomes f16.
+    // Kernels of planar half floats also take a net's inputs, which are converted to f16.
     const bool half = pair_ == 2 || (!planar_weight_.empty() &&
                                      convolution_geometry(*this, *this, {in[0].shape}, &g) == kOk &&
                                      planar_kernel(g));

@@ -410,7 +410,7 @@ constexpr DwconvPairKernel dwconv_pair_kernel() {
     }
 }
 
-// In builds with few kernels, there are only rows of any window.
+// Builds with few kernels only have those for rows of any window.
 template <size_t N, int K, int S>
 constexpr DwconvRowKernel dwconv_row_kernel() {
     constexpr int kernel = kFewKernels ? 0 : K, stride = kFewKernels ? 0 : S;

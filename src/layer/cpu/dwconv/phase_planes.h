@@ -63,8 +63,8 @@ public:
             pack_rows(r);
         }
     }
-    // What tap (ky, kx) of output 0 is multiplied with; output i of row j follows at
-    // j * row_floats() + i * pack.
+    // The value by which tap (ky, kx) of output 0 is multiplied; that of output i of row j follows
+    // at j * row_floats() + i * pack.
     const float* tap(const float* planes, int ky, int kx) const {
         const int64_t row = (int64_t)ky * y_.dilation, column = (int64_t)kx * x_.dilation;
         const int64_t plane = row % y_.stride * x_.stride + column % x_.stride;

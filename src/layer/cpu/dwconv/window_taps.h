@@ -35,7 +35,7 @@ inline int64_t taps_inside(const WindowAxis& axis, int i, int* first, int* last)
     return start;
 }
 
-// What does not depend on the row; results are not clamped.
+// The part that does not depend on the row; results are not clamped.
 DwconvRow dwconv_row_frame(const ConvGeometry& g, int pack, float pad_value);
 
 }  // namespace quoll

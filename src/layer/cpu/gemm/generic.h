@@ -147,7 +147,7 @@ void pack_column_major(const float* src, size_t ld, size_t k, size_t count, size
     }
 }
 
-// `group` panels at once, each with two running sums a vector to hide the latency of fma.
+// `group` panels at once, each with two running sums per vector to hide the latency of fma.
 template <size_t group>
 QUOLL_INLINE void row_times_group(const float* a, ptrdiff_t a_k, size_t k, const float* b,
                                   size_t count, const float* init, float* out, float low,
@@ -187,7 +187,7 @@ QUOLL_INLINE void row_times_group(const float* a, ptrdiff_t a_k, size_t k, const
 void row_times_panels(const float* a, ptrdiff_t a_k, size_t k, const float* b, size_t count,
                       const float* init, float* out, float low, float high) {
     constexpr size_t columns = kTileVectors * s::kLanes;
-    // Two sums a vector, in half of the registers.
+    // Two sums per vector, in half of the registers.
     constexpr size_t group = QUOLL_ISA_REGISTERS / 4 / kTileVectors;
     while (count > 0) {
         const bool full = count > (group - 1) * columns;

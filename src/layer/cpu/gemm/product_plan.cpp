@@ -37,7 +37,7 @@ bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double pa
     const double tiles = SplitPlan::cycles(split, shape) +
                          packed * (costs.pack_tile + costs.pack_tile_term * split.b_terms());
     double vectors = ConvPlan::cycles(*g.kernels, conv) + packed * costs.pack_vector;
-    if (g.reduced_a) vectors += (double)g.m * (double)g.k;  // f32 copies: a cycle a value
+    if (g.reduced_a) vectors += (double)g.m * (double)g.k;  // f32 copies: a cycle per value
     if (g.reduced_c) vectors += (double)g.m * (double)g.n;
     return tiles < vectors * costs.vector_margin;
 }

@@ -113,7 +113,7 @@ struct CrestFactor {
 
 // Packs a panel from column n's values src[n * ld + order[k]], zero where the order is negative and
 // from `columns` on. No other value becomes zero: infinity times it is not NaN; `order` has 64
-// entries a step. Gives the crest factor of the column that has the largest.
+// entries per step. Gives the crest factor of the column that has the largest.
 struct SlicedPanel {
     const float* src;
     size_t ld;
@@ -128,7 +128,7 @@ struct SlicedPanel {
 // reading B takes longer than all else.
 enum { kSlicedRowPanels = 4 };
 struct SlicedRow {
-    const int8_t* a;  // its slices, 192 bytes a step
+    const int8_t* a;  // its slices, 192 bytes per step
     size_t steps;
     const int8_t* b;
     int panels;  // kSlicedRowPanels at most

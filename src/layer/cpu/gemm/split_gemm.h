@@ -186,8 +186,8 @@ struct SplitGemmKernels {
     // cycle for each word of k. At most kUnitRows.
     int (*lanes)();
     bool floats;  // A and B are f32 values: a panel is [step][column / 16][k][column % 16]
-    // Not 0: vectors do it, so many multiplications a cycle, as other vectors do fp32: there is no
-    // unit to enter, to chain sums in or to wait for.
+    // Not 0: vectors do it, so many multiplications per cycle, as other vectors do fp32: there is
+    // no unit to enter, to chain sums in or to wait for.
     int vector_macs;
     // With lists: words of A are four bf16 values, and a panel is [step][column / 16][k / 4][column
     // % 16][k % 4].
@@ -213,7 +213,7 @@ inline size_t split_steps(size_t k) { return (k + kSplitK - 1) / kSplitK; }
 size_t split_packed_size(int terms, size_t n, size_t steps);
 size_t split_panel_size(int terms, size_t steps);
 // Value (n, k) at src[n * ld + order[k]]; a negative order, and columns beyond n, are zero. `order`
-// has 32 entries a step.
+// has 32 entries per step.
 void split_pack(const SplitGemmKernels& kernels, const float* src, size_t ld, const int* order,
                 size_t n, size_t steps, uint16_t* packed);
 // The inverse, also of SplitGemmKernels::pack (order null: k itself): the sums of the terms; what

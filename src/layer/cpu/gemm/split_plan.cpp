@@ -15,7 +15,7 @@ bool has_windows(const TileShape& s) {
     return s.in_pack == 1 && s.x.kernel > 1 && s.x.dilation == 1 && s.in_channels <= kSplitPixel;
 }
 
-// What a TilePlan has as input: wide windows have several steps a row.
+// What a TilePlan has as input: wide windows have several steps per row.
 TileShape laid_out(const TileShape& s) {
     return has_windows(s) ? shape_of_windows(s, kSplitPixel) : s;
 }
@@ -60,7 +60,7 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
     unit.step_bytes = split_panel_size(kernels.b_terms(), 1) * sizeof(uint16_t);
     unit.costs = &costs;
     const Steps steps = steps_of(shape);
-    // The table's vectors multiply 64 times a cycle.
+    // The table's vectors multiply 64 times per cycle.
     unit.step_cycles = kernels.vector_macs ? costs.split1_vectors * 64 / kernels.vector_macs *
                                                  steps.taken() / steps.count
                                            : kernels.products * costs.split_step(kernels.products);

@@ -283,10 +283,10 @@ struct Quad {
 
 }  // namespace
 
-// In picks whose elements stay in cache while all channels pass.
+// In groups of picks whose elements stay in the cache while all channels are read.
 void ChannelGather::copy_quads(int block, size_t from, size_t to, size_t n) const {
-    // As many at once as a vector of the widest ISA has, a pick after another, so that a pick's
-    // cache lines are written whole.
+    // As many at once as a vector of the widest ISA holds, one pick after another, so that a pick's
+    // cache lines are written completely.
     const size_t kRun = 64;
     const int end = (block + 1) * dst_.pack;
     for (int channel = block * dst_.pack; channel < end; channel += 4 * kQuads) {

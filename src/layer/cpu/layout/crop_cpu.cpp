@@ -28,7 +28,7 @@ void CropCpu::copy(const Mat& bottom, const Part& part, Mat& top, const Option& 
     const ChannelGather gather(bottom, top, source);
     if (bottom.w == top.w && (size.dims == 2 || bottom.h == top.h) && bottom.d == top.d)
         return gather.copy_all(opt);
-    // Of blobs of 2 axes h is the channels; the fields that an axis has not are 1, and starts too.
+    // In blobs of 2 axes h has the channels; the fields of missing axes, starts included, are 1.
     const int rows = size.dims == 2 ? 1 : size.h;
     const int y0 = size.dims == 2 ? 0 : part.start.h, z0 = size.dims == 4 ? part.start.d : 0;
     const int blocks = gather.blocks();

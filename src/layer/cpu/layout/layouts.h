@@ -1,4 +1,4 @@
-// What layers that move values tell of the layout of their outputs (Layer::plan_layouts).
+// How layers that move values predict the layout of their outputs (Layer::plan_layouts).
 #ifndef QUOLL_LAYER_CPU_LAYOUT_LAYOUTS_H
 #define QUOLL_LAYER_CPU_LAYOUT_LAYOUTS_H
 
@@ -7,8 +7,8 @@
 
 namespace quoll {
 
-// That of the input where the outermost axis stays as it is, else the widest within it that divides
-// the new one.
+// That of the input if the outermost axis stays as it is, otherwise the widest one up to it that
+// divides the new axis.
 inline int kept_pack(const BlobLayout& in, const Shape& out) {
     const bool same = in.shape.dims == out.dims && in.shape.size(0) == out.size(0);
     return same ? in.elempack : pack_within(in.elempack, out.size(0));
@@ -21,7 +21,7 @@ inline bool is_given_on(const BlobLayout& in, BlobLayout* out) {
     return true;
 }
 
-// What share_channels and reshape_channels do with blobs that lie like this.
+// What share_channels and reshape_channels do with blobs of this layout.
 bool shares_channels(const BlobLayout& in, int first, int count);
 void plan_reshaped(const BlobLayout& in, BlobLayout* out);
 

@@ -35,7 +35,7 @@ void fill(unsigned char* to, const unsigned char* element, size_t bytes, size_t 
     }
 }
 
-// What the channels of one element become in the padded blob.
+// Where the channels of one element go in the padded blob.
 struct PaddedPlane {
     const ChannelGather& gather;
     unsigned char* out;  // the first element

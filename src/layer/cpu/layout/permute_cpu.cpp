@@ -24,7 +24,7 @@ private:
     const KernelSet* kernels_ = &host_kernel_set();
 };
 
-// What the output's axes c, d, h, w are in the input.
+// The input's axes that become c, d, h, w of the output.
 struct Gather {
     const unsigned char* src;
     unsigned char* dst;

@@ -112,7 +112,8 @@ int StridedSliceCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& 
     bool inner = false;
     for (int i = 1; i < data.dims; i++) inner = inner || !is_whole(cuts[i], in[0].size(i));
     const bool channels = !is_whole(cuts[0], in[0].size(0));
-    // What is left out is not copied: channels that can be shared first, else the axes within.
+    // Copies only what remains: first channels are shared if possible, otherwise the inner axes are
+    // cut.
     Mat part = data;
     if (channels && inner && cuts[0].step == 1 &&
         share_channels(data, cuts[0].start, cuts[0].count, &part))

@@ -205,7 +205,7 @@ int GemmCpu::multiply_variable(const Operand& b, GemmMatrix g, const Option& opt
     return kOk;
 }
 
-// What the product lacks: alpha, and C unless it was the bias.
+// What the product has not done yet: alpha, and C unless it was the bias.
 void GemmCpu::finish(const Product& p, Mat& top) const {
     const bool with_c = p.c && !c_is_bias();
     if (alpha == 1.f && !with_c) return;

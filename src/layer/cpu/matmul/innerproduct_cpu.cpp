@@ -98,7 +98,8 @@ int InnerProductCpu::make_plan(const std::vector<Shape>& bottoms, const Option& 
         if (rows == 1) return kOk;
         QUOLL_RETURN_IF_ERROR(stored_.rows_matrix(*this, opt, &p->matrix));
     }
-    // What a net is given is f32; results that will be stored as bf16 are rounded as they are made.
+    // A net's inputs are f32; results that will be stored as bf16 are rounded when they are
+    // computed.
     const DType dtype = bottoms[0].dtype;
     QUOLL_RETURN_IF_ERROR(
         p->matrix->plan(product(rows, dtype, support_bf16_storage), opt, &p->product));

@@ -57,7 +57,8 @@ void MatMulCpu::multiply_vector(const Product& p, const Task& t, int threads) co
     const AttentionKernels& k = *kernels_->attention;
     const size_t count = p.n == 1 ? p.m : p.n;
     parallel_for(threads, threads, [&](int64_t i) {
-        const size_t n0 = partition_begin(count, threads, i), n = partition_length(count, threads, i);
+        const size_t n0 = partition_begin(count, threads, i),
+                     n = partition_length(count, threads, i);
         if (p.n == 1)
             k.dot_rows(t.b, p.k, t.a + n0 * p.a.row_step, p.a.row_step, n, 1.f, t.out + n0);
         else if (p.b.row_step == 1)
@@ -77,7 +78,7 @@ GemmMatrix MatMulCpu::matrix_of(const Product& p) const {
     return g;
 }
 
-// Many matrices: one a thread; few: all threads together at each.
+// Many matrices: one per thread; few: all threads together at each.
 MatMulCpu::Sharing MatMulCpu::share_threads(const Product& p, const Option& opt) const {
     const int count = p.c * p.d;
     const int threads = threads_for(opt, (double)count * p.m * p.n * p.k);

@@ -19,6 +19,7 @@
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/int8/int8_tiles.h"
 #include "layer/cpu/int8/integer_rows.h"
+#include "layer/cpu/matmul/packed_integers.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -29,15 +30,6 @@ namespace {
 const size_t kChunkKGroups = 128 * 1024;
 // Values that a thread rounds at once.
 const size_t kPiece = 4096;
-
-// Tile units that multiply rows where they lie; or null.
-constexpr bool kHasRowUnits = kHasTileUnits && !kInt8Lists;
-const Int8UnitKernels* row_units() {
-    if constexpr (kHasRowUnits) return usable_int8_units();
-    return nullptr;
-}
-// Of k, and of a panel, for one step of the units.
-enum { kStepKGroups = kUnitRowBytes / 4 };
 
 // Whether units are expected to take less time for so many rows of a panel.
 [[maybe_unused]] bool units_pay(size_t rows, size_t k_groups) {
@@ -50,113 +42,16 @@ enum { kStepKGroups = kUnitRowBytes / 4 };
     return units < std::max((double)rows, 2.5) * k_groups;
 }
 
-// Matrices of one size as panels of k-groups. Where k-groups hold four values, B's are s8, u8 ones
-// less 128, and A's are u8, s8 ones plus 128; else both are as they are but u8 ones of B less 128.
-struct PackedB {
-    const Int8Kernels* kernels = nullptr;
-    size_t n = 0, columns = 0;       // of a matrix; columns: n rounded up to panels
-    size_t k_groups = 0, steps = 0;  // of equal size, where there are units
-    int offset = 0;                  // b - offset is what is packed
-    Mat packed;                      // [matrices][columns / lanes * k-groups][lanes]
-    Mat sums;                        // s32 [matrices][columns]
-
-    size_t full() const { return (size_t)kernels->lanes * kernels->vectors; }
-    size_t panels() const { return (columns + full() - 1) / full(); }
-    size_t width(size_t panel) const { return std::min(full(), columns - panel * full()); }
-    int32_t* panel(int matrix, size_t p) const {
-        return (int32_t*)packed.data + (matrix * columns + p * full()) * k_groups;
-    }
-    const int32_t* sums_of(int matrix) const {
-        return (const int32_t*)sums.data + matrix * columns;
-    }
-
-    int create(int matrices, int k, int n, bool is_signed, Allocator* allocator);
-    // rows: k of them, row_step bytes apart.
-    void pack(int matrix, const unsigned char* rows, size_t row_step, int k);
-
-private:
-    void pack_panel(int32_t* to, size_t p, const unsigned char* rows, size_t row_step, int k) const;
-};
-
-int PackedB::create(int matrices, int k, int n, bool is_signed, Allocator* allocator) {
-    kernels = host_kernel_set().int8;
-    this->n = n;
-    k_groups = (k + kernels->k_group - 1) / kernels->k_group;
-    if (row_units()) {
-        steps = (k_groups + kStepKGroups - 1) / kStepKGroups;
-        k_groups = (k_groups + steps - 1) / steps * steps;
-    }
-    offset = is_signed ? 0 : 128;
-    const size_t lanes = kernels->lanes, rest = n % full();
-    columns = n - rest + (rest == 0 ? 0 : rest <= lanes ? lanes : full());
-    const double vectors = (double)columns / lanes * k_groups * matrices;
-    if (vectors > INT_MAX || (double)columns * matrices > INT_MAX) return kOutOfMemory;
-    packed.create((int)lanes, (int)vectors, (size_t)4u, allocator);
-    sums.create((int)(columns * matrices), (size_t)4u, allocator);
-    return packed.empty() || sums.empty() ? (int)kOutOfMemory : (int)kOk;
-}
-
-void PackedB::pack_panel(int32_t* to, size_t p, const unsigned char* rows, size_t row_step,
-                         int k) const {
-    const size_t first = p * full(), count = std::min(n - first, width(p));
-    signed char changed[2][kGemmMaxRows * 4];
-    // To k-groups of four the kernel adds the offset of activations.
-    const bool wide = kernels->k_group == 2,
-               flips = !wide && (kernels->offset != 0) != (offset != 0);
-    for (size_t w = 0; w < k_groups; w++, to += width(p)) {
-        const size_t row = w * kernels->k_group;
-        Int8Rows join = {};
-        join.count = (int)std::min<size_t>(kernels->k_group, std::max<size_t>(k, row) - row);
-        join.n = count, join.k_groups = to;
-        for (int e = 0; e < join.count; e++) {
-            join.rows[e] = (const int8_t*)rows + (row + e) * row_step + first;
-            if (!wide || offset == 0) continue;
-            for (size_t i = 0; i < count; i++) changed[e][i] = (int8_t)(join.rows[e][i] ^ 0x80);
-            join.rows[e] = changed[e];
-        }
-        if (join.count == 0) {
-            std::fill_n(to, width(p), 0);
-            continue;
-        }
-        kernels->k_groups(join);
-        if (flips) flip_words(to, (int)count, (int32_t)0x80808080);
-        for (size_t i = count; i < width(p); i++) to[i] = 0;
-    }
-}
-
-void PackedB::pack(int matrix, const unsigned char* rows, size_t row_step, int k) {
-    const int32_t zeros[kGemmMaxRows * 4] = {};
-    // The sums of columns: a row of ones times the matrix.
-    Scratch<int32_t> ones;
-    ones->assign(k_groups, 0);
-    for (int i = 0; i < k; i++) {
-        if (kernels->k_group == 4)
-            ((uint8_t*)ones->data())[i] = 1;
-        else
-            ((int16_t*)ones->data())[i] = 1;
-    }
-    const GemmBlock block = {0, 0};
-    for (size_t p = 0; p < panels(); p++) {
-        int32_t* to = panel(matrix, p);
-        pack_panel(to, p, rows, row_step, k);
-        Int8Tile tile = {};
-        tile.a = ones->data(), tile.blocks = &block, tile.num_blocks = 1, tile.block_k = k_groups;
-        tile.b = to, tile.init = zeros;
-        tile.sums = (int32_t*)sums.data + matrix * columns + p * full();
-        (width(p) < full() ? kernels->tile_single : kernels->tile)[0](tile);
-    }
-}
-
 // A's rows as k-groups, and their sums.
 struct PackedA {
     const int32_t* k_groups = nullptr;
     size_t row_k_groups = 0;
     int offset = 0;  // a + offset is what the k-groups hold
     Mat own;
-    Mat sums;  // s32, one a row; empty if not asked for
+    Mat sums;  // s32, one per row; empty if not asked for
 };
 
-// That are multiplied at once, on vectors or units.
+// The most rows that are multiplied at once, on vectors or units.
 constexpr size_t kMostRows = std::max<size_t>(kGemmMaxRows, kUnitTiles* kUnitRows);
 
 class MatMulIntegerCpu : public MatMulInteger {
@@ -166,13 +61,13 @@ public:
                 const Option& opt) const override;
 
 private:
-    // What one run multiplies.
+    // The operands of one run.
     struct Product {
         Operands mats;
         Operand a, b, a_zero, b_zero;
         PackedA left;
-        PackedB made;
-        const PackedB* right;
+        PackedIntegers made;
+        const PackedIntegers* right;
         Mat zeros;    // s32 [items][columns]: zero points of what is packed of B; empty: all 0
         Mat factors;  // f32 [2][columns]: of a ranged product
         int ranged_zero = 0;
@@ -196,9 +91,9 @@ private:
             return (o.size[0] == 1 ? 0 : i) * o.size[1] + (o.size[1] == 1 ? 0 : j);
         }
     };
-    // What all rows of an item meet of a panel of B.
+    // The part of a panel of B that all rows of an item are multiplied by.
     struct PanelRun {
-        const PackedB& right;
+        const PackedIntegers& right;
         const Int8UnitKernels* units;  // null: `tiles`
         int i, j, b_matrix;            // of the item
         size_t rows, n0, width, a_first;
@@ -273,7 +168,7 @@ private:
     void run_int8(const Product& p, int item, size_t first, size_t last, size_t panel,
                   Mat& top) const;
 
-    PackedB weights_;
+    PackedIntegers weights_;
 };
 
 int MatMulIntegerCpu::create_pipeline(const Option& opt) {
@@ -386,7 +281,7 @@ int MatMulIntegerCpu::pack_b(Product* p, const Option& opt) const {
 }
 
 int MatMulIntegerCpu::find_zeros(Product* p, const Option& opt) const {
-    const PackedB& right = *p->right;
+    const PackedIntegers& right = *p->right;
     const Mat& zero = p->mats.b_zero;
     if (zero.empty() && right.offset == 0) return kOk;
     const int items = p->items();
@@ -410,7 +305,7 @@ int MatMulIntegerCpu::find_zeros(Product* p, const Option& opt) const {
 void MatMulIntegerCpu::run(const Product& p, int item, size_t first, size_t last, size_t panel,
                            Mat& top) const {
     PanelRun run(p, item, panel);
-    const PackedB& right = run.right;
+    const PackedIntegers& right = run.right;
     const Int8Kernels& kernels = *right.kernels;
     const size_t rows = run.rows, n0 = run.n0, width = run.width, a_first = run.a_first;
     Int8Terms terms = {};
@@ -446,7 +341,7 @@ void MatMulIntegerCpu::run_int8(const Product& p, int item, size_t first, size_t
     const float bias[kWidth] = {};
     ptrdiff_t columns[kWidth];
     PanelRun run(p, item, panel);
-    const PackedB& right = run.right;
+    const PackedIntegers& right = run.right;
     const Int8Kernels& kernels = *right.kernels;
     const size_t rows = run.rows, n0 = run.n0, width = run.width, a_first = run.a_first;
 

@@ -118,7 +118,7 @@ QUOLL_INLINE typename V::Mask first_lanes(size_t left) {
     return V::load(kNumbers) < V::set((float)left);
 }
 
-// Of all values, as one. Not inlined, as several use it.
+// Of all values together. Not inlined, since several functions use it.
 template <class Op>
 __attribute__((noinline)) float reduce_row(const float* data, size_t n, float about) {
     using V = s::vecf<s::kLanes>;
@@ -195,9 +195,12 @@ void softmax_row(float* data, size_t n, float scale, const float* mask, float* t
     V rest = V::zero();  // not read back: a load would have to wait for the end of such a store
     const auto powers = [&](auto rounded) QUOLL_INLINE_LAMBDA {
         const auto power = [&](V x) QUOLL_INLINE_LAMBDA {
-            if constexpr (!to_bf16) x = s::exp(x - top);
-            else if constexpr (rounded()) x = s::exp_bf16(x - top);
-            else x = s::exp_of_difference(x - top);
+            if constexpr (!to_bf16)
+                x = s::exp(x - top);
+            else if constexpr (rounded())
+                x = s::exp_bf16(x - top);
+            else
+                x = s::exp_of_difference(x - top);
             return rounded() && total ? eight_bits(x) : x;
         };
         V sum = V::zero();

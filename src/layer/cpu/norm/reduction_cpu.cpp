@@ -142,8 +142,8 @@ void join_elements(int operation, size_t pack, const float* in, float* out, size
     each([](float a, float b) { return a + b; });
 }
 
-// Of many results, most of which are done with the sum: in single precision where that rounds
-// alike, which compilers make vectors of.
+// For many results, most of which are finished with the sum: in single precision where that rounds
+// in the same way, which compilers vectorise.
 void finish_all(int operation, double count, float coeff, float* values, size_t n) {
     const bool changes = operation == Reduction::kMean || operation == Reduction::kL2 ||
                          operation == Reduction::kLogSum;

@@ -194,7 +194,7 @@ int PoolingCpu::windows(const KernelSet& kernels, const Mat& in, const Axis& ax,
     const int threads = threads_for(opt, work);
     if (is_max() && axes < 3 && (in.dtype == DType::bf16 || in.dtype == DType::f16))
         return max_of_stored(in, ax, ay, top, threads, opt);
-    // Of each thread: slices that became one, for planar data rows that did, and for a storage type
+    // The memory of each thread: joined slices, joined rows for planar data, and for a storage type
     // the channel block and a row of the output as floats.
     const StorageKernels* storage = storage_kernels(*kernels_, in.dtype);
     const size_t channel_floats = storage ? slice * in.d : 0, out_row = (size_t)ax.out * pack;

@@ -32,7 +32,7 @@ struct ExactMath {
 };
 
 #if HWY_TARGET == HWY_AVX3
-// As exact as states ask that are rounded to bf16.
+// As exact as is needed for states that are rounded to bf16.
 struct RoundedMath {
     template <class V>
     static QUOLL_INLINE V sigmoid(V x) {

@@ -6,7 +6,7 @@
 
 namespace quoll {
 
-// n values a gate; gate g of x (the input's sums) and h (the state's) begins at g * n. hidden and
+// n values per gate; gate g of x (the input's sums) and h (the state's) begins at g * n. hidden and
 // cell are updated in place (a cell without one: null). No alignment needed; hidden may be h's
 // neighbour but must not overlap it.
 typedef void (*RecurrentKernel)(const float* x, const float* h, size_t n, float* hidden,
@@ -16,8 +16,8 @@ struct RecurrentKernels {
 #define QUOLL_RECURRENT(name, functor, gates) RecurrentKernel name;
 #include "layer/cpu/recurrent/kernels.inc"
 #undef QUOLL_RECURRENT
-    // Those that are only as exact as states that are rounded to bf16 ask; null where they would
-    // not be cheaper.
+    // Those that are only as exact as is needed for states that are rounded to bf16; null where
+    // they would not be cheaper.
     const RecurrentKernels* rounded;
 };
 

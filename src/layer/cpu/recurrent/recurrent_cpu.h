@@ -8,9 +8,9 @@
 
 namespace quoll {
 
-// The input's products for all steps are one matrix product, the state's a vector times a matrix a
-// step; create_pipeline lets the weights go. int8 weights run on the int8 kernels, each row of what
-// they multiply rounded with a scale of its own.
+// The products of the input are one matrix product for all steps; those of the state are a vector
+// times a matrix in each step. create_pipeline releases the weights. int8 weights run on the int8
+// kernels, and each row that they multiply is rounded with its own scale.
 template <class T, RecurrentKernel RecurrentKernels::*cell>
 class RecurrentCpu : public T {
 public:

@@ -77,7 +77,7 @@ struct KernelRows {
     const KernelRow* end() const { return rows + count; }
 };
 
-// Those of kernel_rows.inc. The portable families have a table besides for every level in
+// The rows of kernel_rows.inc. In addition, the portable families have a table for every level in
 // isa_list.inc, vector_kernels().
 KernelRows kernel_rows();
 const VectorKernels& vector_kernels(Isa isa);

@@ -85,7 +85,7 @@ QUOLL_INLINE void cubic_weights(Points at, Points* weight) {
 // 1, 2 or 4 taps: nearest, linear or cubic. Not inlined: it is long, and there are two axes.
 __attribute__((noinline)) void taps_of(const GridAxis& a, int taps, Points x, Taps* t) {
     const Points one = Points::set(1.f), second = floor(x), start = taps == 4 ? second - one : x;
-    // Not from `start`, which is rounded beyond 2^24.
+    // Not computed from `start`, which is rounded beyond 2^24.
     if (taps == 4) cubic_weights(x - second, t->weight);
     for (int i = 0; i < (taps == 4 ? 4 : 1); i++) {
         const Points p = pad(a, start + Points::set((float)i)), low = floor(p);

@@ -183,7 +183,7 @@ void pick_planes(const Mat& in, Mat& out, const AxisTaps& xs, const AxisTaps& ys
                         : es == 16 ? pick<16>
                         : es == 32 ? pick<32>
                                    : pick<64>;
-    // Of a blob of 2 axes each row is a plane of its own.
+    // In a blob of 2 axes each row is a plane.
     const int planes = in.dims == 2 ? in.h : in.c * in.d, depth = in.dims == 2 ? in.h : in.d;
     const int in_h = in.dims == 2 ? 1 : in.h, out_h = in.dims == 2 ? 1 : out.h;
     const int threads = threads_for(opt, (double)out.total() * in.elempack);

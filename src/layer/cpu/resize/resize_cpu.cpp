@@ -63,7 +63,7 @@ bool ResizeCpu::is_fast(const Shape& shape, int elempack, const std::vector<Axis
     return fast;
 }
 
-// Where parameters say the size.
+// If parameters give the size.
 void ResizeCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
                              std::vector<BlobLayout>* out) const {
     const Shape& shape = in[0].shape;

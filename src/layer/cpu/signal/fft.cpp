@@ -9,8 +9,8 @@ namespace quoll {
 
 namespace {
 
-// What a stage does `run` times, with neighbouring values: a transform of values `apart` apart, of
-// which result k is multiplied with root k - 1 and goes to k * run.
+// A stage does this `run` times, with neighbouring values: a transform of values that are `apart`
+// apart, whose result k is multiplied by root k - 1 and goes to k * run.
 struct Part {
     size_t apart, run;
     const float* roots;

@@ -15,9 +15,9 @@ public:
     // Makes the roots of unity.
     void create(int n);
     int size() const { return n_; }
-    // Of `lanes` signals at a time: value j of signal l is at j * lanes + l of re and im, which
-    // have n * lanes values each and are overwritten. The result is in *re and *im, which may then
-    // be the scratch memory, twice as large as one of them.
+    // Transforms `lanes` signals at a time: value j of signal l is at j * lanes + l of re and im,
+    // which have n * lanes values each and are overwritten. The result is in *re and *im, which may
+    // then be the scratch memory, twice as large as one of them.
     void transform(float** re, float** im, float* scratch, int lanes) const;
 
 private:

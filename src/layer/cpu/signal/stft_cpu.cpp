@@ -49,9 +49,9 @@ int StftCpu::create_pipeline(const Option& opt) {
     return kOk;
 }
 
-// Of a frame of even length: it was transformed as half as many complex numbers, neighbours
-// together. The parts of their spectrum Z with and against symmetry are the transforms E and O of
-// the values at even and odd places, and X[k] = E[k] + e^(-2 pi i k / length) O[k].
+// The spectrum of a frame of even length, which was transformed as half as many complex numbers,
+// made of neighbours. The parts of their spectrum Z with and against symmetry are the transforms E
+// and O of the values at even and odd places, and X[k] = E[k] + e^(-2 pi i k / length) O[k].
 void StftCpu::join_halves(const Bins& z, float* out) const {
     const int half = length / 2;
     for (int k = 0; k <= half; k++) {
@@ -64,7 +64,7 @@ void StftCpu::join_halves(const Bins& z, float* out) const {
         out[2 * k] = even_re + odd_re * c - odd_im * s;
         out[2 * k + 1] = even_im + odd_re * s + odd_im * c;
     }
-    // Of a real signal the upper half mirrors the lower one.
+    // The upper half of a real signal's spectrum mirrors the lower one.
     for (int k = half + 1; k < bins(); k++) {
         out[2 * k] = out[2 * (length - k)];
         out[2 * k + 1] = -out[2 * (length - k) + 1];

@@ -196,7 +196,7 @@ void unary_kernel(const float* in, float* out, size_t n, const float* params) {
     using V = s::vecf<s::kLanes>;
     const F f(params);
     size_t i = 0;
-    // Two registers a turn, to overlap the latency of long functions.
+    // Two registers per turn, to overlap the latency of long functions.
     for (; i + 2 * s::kLanes <= n; i += 2 * s::kLanes) {
         const V a = V::load(in + i), b = V::load(in + i + s::kLanes);
         f(a).store(out + i);

@@ -1,5 +1,5 @@
 // Sums and products of s8 values with zero points, or one of them alone, then an activation,
-// quantised anew: s8. Along axes w, h, d, c, n, of which inputs may repeat some (steps of 0).
+// quantised to s8 again. Along axes w, h, d, c, n, of which inputs may repeat some (steps of 0).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"

@@ -1,6 +1,7 @@
-// softmax(q k^T scale + mask) v on matrix units (VK_KHR_cooperative_matrix): f16 factors, f32 sums. A
-// group of four subgroups makes 16 queries of a head of an item; it goes through the keys, 64 at a
-// time, and keeps the largest scores and the sums so far. Values of a row lie side by side, in eights.
+// softmax(q k^T scale + mask) v on matrix units (VK_KHR_cooperative_matrix): f16 factors, f32 sums.
+// A group of four subgroups computes 16 queries of a head of an item; it goes through the keys, 64
+// at a time, and keeps the largest scores and the sums so far. Values of a row lie side by side, in
+// eights.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require
@@ -39,7 +40,7 @@ const uint kPitchK = kSize8 + 1, kPitchV = kOut8 + 1, kPitchMade = kOut / 4 + 1;
 const uint kPitchScores = kKeys / 4 + 1, kPitchWeights = kKeys / 8 + 1;
 shared uvec4 query_rows[kEdge * kPitchK], key_rows[kKeys * kPitchK], value_rows[kKeys * kPitchV];
 shared vec4 scores[kEdge * kPitchScores], products[kEdge * kPitchMade];
-// As f16 of their first 11 bits and f16 of what these leave.
+// As two f16 values: the first 11 bits, and what these leave.
 shared uvec4 weights[kEdge * kPitchWeights], weight_rests[kEdge * kPitchWeights];
 shared float parts[128];
 
@@ -123,7 +124,7 @@ void main() {
         query_rows[i / kSize8 * kPitchK + i % kSize8] =
             q[(origin(q_, head) + row * q_.row) / 8 + int(i % kSize8)];
     }
-    // An invocation has a row, and an eighth of the keys and of the values that are made.
+    // An invocation has a row, and an eighth of the keys and of the output's values.
     const bool works = thread < 128;
     const uint local = thread / 8 % kEdge, part = thread % 8;
     const int row = min(first_row + int(local), queries - 1);
@@ -158,7 +159,7 @@ void main() {
         [[unroll]] for (uint i = 0; i < 4; i++) {
             vec2 w = vec2(0.0);
             if (!nothing) w = vec2(exact_exp(score[2 * i] - now), exact_exp(score[2 * i + 1] - now));
-            // By bits, as compilers may take what was packed and unpacked for what it was.
+            // By bits, since compilers may assume that packing and unpacking changes nothing.
             const vec2 high = uintBitsToFloat(floatBitsToUint(w) & stored_bits());
             packed[i] = packed2(high), rest[i] = packed2(w - high);
             sum += w.x + w.y;

@@ -34,7 +34,7 @@ float reduced(float value, bool sum) {
     barrier();
     parts[thread] = value;
     barrier();
-    // In two steps of 16: barriers take longer than what lies between them.
+    // In two steps of 16, since barriers take longer than the work between them.
     float made = value;
     if (thread < 16u) {
         for (uint i = thread + 16u; i < kThreads; i += 16u)

@@ -1,11 +1,11 @@
 // softmax(q k^T scale + mask) v of one query, whose own key and value are not in the caches yet:
-// query and key are turned by their angles first (rotary.comp), and key and value put behind the
-// others. A group for each head, or several for `span` keys each: then every one stores what it
-// made, and the last one to arrive joins the parts. A few neighbours of a subgroup share a key and
-// its value, and each of these has scores and sums of its own until all are joined in shared
-// memory. A token's groups run once, and the weights of all layers pass the caches between two
-// tokens: code comes from the device's memory each time, 128 bytes after the other. So nothing
-// stands here twice, and loops stay loops.
+// query and key are first rotated by their angles (rotary.comp), and key and value are appended to
+// the caches. There is a group for each head, or several with `span` keys each: then each stores
+// its partial results, and the last one to arrive combines them. A few neighbours of a subgroup
+// share a key and its value, and each of these has scores and sums of its own until all are joined
+// in shared memory. A token's groups run once, and the weights of all layers pass the caches
+// between two tokens: code comes from the device's memory each time, 128 bytes after the other.
+// Nothing is therefore written twice here, and loops are not unrolled.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -57,7 +57,7 @@ const int kOutVectors = (kOutSize / 4 + kLanes - 1) / kLanes;
 const int kAtOnce = kThreads / kLanes;  // keys
 const int kKeyAt = kSize / 4, kValueAt = 2 * kKeyAt;
 shared vec4 new_row[kValueAt + kOutSize / 4];  // query, key, value
-// By subgroup: what its keys make.
+// Of each subgroup: the results for its keys.
 shared vec4 shared_sums[kThreads / kSubgroup * (kOutSize / 4)];
 shared vec2 shared_weights[kThreads / kSubgroup];
 
@@ -74,7 +74,7 @@ vec4 made[kOutVectors];
 vec4 floats_of(uvec2 bits) { return vec4(unpacked2(bits.x), unpacked2(bits.y)); }
 uvec2 bits_of(vec4 v) { return uvec2(packed2(v.xy), packed2(v.zw)); }
 
-// vec4 `at` of a row turned, of which `other` is its partner where pairs are not neighbours.
+// vec4 `at` of a row after its rotation; `other` is its partner where pairs are not neighbours.
 vec4 turned(vec4 x, vec4 other, int at) {
     const int half_row = kSize / 8;  // vec4s
     const bool is_second = !kInterleaved && at >= half_row;
@@ -89,8 +89,8 @@ vec4 turned(vec4 x, vec4 other, int at) {
     return x * c + (is_second ? other : -other) * s;
 }
 
-// The row of the query, its key and its value, of which the last group of the first head that has
-// them puts two into the caches.
+// The row of the query, its key and its value; the last group of the first head that has them
+// appends the latter two to the caches.
 void make_new(int thread, int head, bool stores, int to_k, int to_v) {
     const int group_head = head / heads_per_group, half_row = kSize / 8;
     const int from_q = (q_first + head * kSize) / 4;
@@ -154,7 +154,7 @@ void attend(int j, int end, int lane, int from_mask) {
     most = now;
 }
 
-// What two sums of weights and values are worth in their joint one.
+// The factors of two sums of weights and values in their combined sum.
 vec2 shares(float a, float b, out float both) {
     both = larger(a, b);
     if (both == -kInfinity) return vec2(0.0);
@@ -179,7 +179,7 @@ void main() {
     const int group_head = head / heads_per_group;
     const int from_k = k_.first + group_head * k_.head, from_v = v_.first + group_head * v_.head;
     const int begin = part * span, end = min(keys, begin + span);
-    // Two keys of each invocation are on their way while the row of the query is made.
+    // Two keys of each invocation are being loaded while the row of the query is computed.
     for (int i = 0; i < 2; i++) load(begin + i * kAtOnce + key, lane, from_k, from_v);
     make_new(thread, head, head % heads_per_group == 0 && end == keys, from_k + (keys - 1) * k_.row,
              from_v + (keys - 1) * v_.row);

@@ -1,8 +1,9 @@
-// softmax(q k^T scale) v on matrix units (VK_KHR_cooperative_matrix), as attention_matrix.comp, where
-// there is no mask: each subgroup of a group makes 16 queries of a head of an item, and all share the
-// keys and values, 64 at a time; or several subgroups do, of which each takes its part of these 64, and
-// the first one adds up what they make. Two passes over the keys: the first finds the largest score of each
-// query, so that what the second one adds up stays on the matrix units.
+// softmax(q k^T scale) v on matrix units (VK_KHR_cooperative_matrix), as attention_matrix.comp,
+// where there is no mask: each subgroup of a group computes 16 queries of a head of an item, and
+// all share the keys and values, 64 at a time; or several subgroups do, of which each takes its
+// part of these 64, and the first one adds up what they make. Two passes over the keys: the first
+// finds the largest score of each query, so that what the second one adds up stays on the matrix
+// units.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require
@@ -34,8 +35,8 @@ layout(push_constant) uniform Push {
 
 const uint kEdge = 16, kKeys = 64, kTiles = kKeys / kEdge;
 const uint kSize8 = kSize / 8, kOut8 = kOut / 8, kMost8 = kSize8 > kOut8 ? kSize8 : kOut8;
-// Rows in shared memory have an odd number of 16 bytes, so that they begin in different banks. Behind
-// a value are 16 ones, or zeros where there is no key any more.
+// Rows in shared memory have an odd number of 16 bytes, so that they begin in different banks.
+// Behind a value are 16 ones, or zeros where there is no key any more.
 const uint kPitchK = kSize8 + 1, kPitchV = kOut8 + 3, kPitch = (kMost8 > 8 ? kMost8 : 8) + 1;
 const uint kPitchMost = 5;
 shared uvec4 key_rows[kKeys * kPitchK], value_rows[kKeys * kPitchV];
@@ -163,14 +164,14 @@ void main() {
             load_keys(first + int(kKeys), from_k);
             load_values(first + int(kKeys), from_v);
         }
-        // As their first bits, 11 of f16 and 8 of bf16, and what these leave.
+        // As their first bits, 11 in f16 and 8 in bf16, and what these leave.
         Sums rests[kOwn];
         subgroupBarrier();
         [[unroll]] for (uint tile = 0; tile < kOwn; tile++) {
             Sums w = scores(share * kOwn + tile);
             [[unroll]] for (int i = 0; i < w.length(); i++) {
                 const float weight = exp2((w[i] * scale - most[i]) * 1.44269504);
-                // By bits, as compilers may take what was packed and unpacked for what it was.
+                // By bits, since compilers may assume that packing and unpacking changes nothing.
                 w[i] = uintBitsToFloat(floatBitsToUint(weight) & stored_bits());
                 rests[tile][i] = weight - w[i];
             }

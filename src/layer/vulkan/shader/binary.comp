@@ -1,5 +1,5 @@
-// f(a, b) for each value, blobs of one shape and layout, or one operand a number or a row for all
-// rows.
+// f(a, b) for each value of blobs of one shape and layout; one operand may be a number, or one row
+// for all rows.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"

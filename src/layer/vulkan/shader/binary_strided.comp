@@ -1,4 +1,4 @@
-// f(a, b) with blobs of any layouts and sizes that are repeated (step 0), the axes in the order of
+// f(a, b) for blobs of any layouts, whose axes may be repeated (step 0); axes are in the order of
 // the output's memory.
 #version 450
 #extension GL_GOOGLE_include_directive : require

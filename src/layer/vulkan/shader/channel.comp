@@ -1,4 +1,4 @@
-// y = x * factor + term, or a slope for negative values; one of each a channel.
+// y = x * factor + term, or a slope for negative values, with one of each per channel.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"
@@ -11,7 +11,7 @@ READS4(0, Input, x);
 WRITES4(1, Output, y);
 layout(set = 0, binding = 2) readonly buffer Factors { float factors[]; };
 layout(set = 0, binding = 3) readonly buffer Terms { float terms[]; };
-// Of a row, `step` values in turn have the same one of `channels` channels.
+// In a row, each `step` consecutive values belong to one of `channels` channels.
 layout(push_constant) uniform Push {
     uint count, row_vectors, row_length;
     uint x_first, x_pitch, y_first, y_pitch;

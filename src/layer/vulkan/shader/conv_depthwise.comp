@@ -1,7 +1,7 @@
-// Depthwise convolution: an invocation makes four channels of a pixel, with kRows of row
-// gl_WorkGroupID.y of all items, which takes fewer divisions. weight: [tap][vec4s]. With kSums
-// a group makes 8 vec4s of channels of some pixels of an item, `splits` an invocation, and stores what they
-// sum up to.
+// Depthwise convolution: an invocation computes four channels of a pixel, with kRows of row
+// gl_WorkGroupID.y of all items, which takes fewer divisions. weight: [tap][vec4s]. With kSums a
+// group computes 8 vec4s of channels of some pixels of an item, `splits` an invocation, and stores
+// what they sum up to.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -25,7 +25,7 @@ vec4 any_window(ivec4 window, int c, int vectors) {
     return sum;
 }
 
-// Unrolled, so that all loads are under way at once.
+// Unrolled, so that all loads are in flight at once.
 vec4 square_window(ivec4 window, int c, int vectors) {
     vec4 sum = vec4(0.0);
     const int first = x_first + (window.w + window.y * x_w + window.x) * x_pitch + c;

@@ -1,5 +1,5 @@
-// Convolution of any groups on blobs of any layout: an invocation makes one value. weight: as the
-// model has it, [output][input of the group][tap].
+// Convolution of any groups on blobs of any layout: an invocation computes one value. weight: as
+// the model has it, [output][input of the group][tap].
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"

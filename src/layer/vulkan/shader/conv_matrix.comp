@@ -1,7 +1,8 @@
-// Convolution as a product on matrix units (VK_KHR_cooperative_matrix): f16 factors, f32 sums, or with
-// INT8, of which x has whole numbers unless they are rounded here, s8 factors and s32 sums. Rows of
-// the product are pixels of y, columns its channels; the depth goes through the channels of each tap.
-// weight: [group][columns][depth, a multiple of 64]. PLANAR: of planar inputs (common/planar.glsl).
+// Convolution as a product on matrix units (VK_KHR_cooperative_matrix): f16 factors, f32 sums, or
+// with INT8, of which x has whole numbers unless they are rounded here, s8 factors and s32 sums.
+// Rows of the product are pixels of y, columns its channels; the depth goes through the channels of
+// each tap. weight: [group][columns][depth, a multiple of 64]. PLANAR: of planar inputs
+// (common/planar.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require
@@ -20,7 +21,8 @@
 #include "split.glsl"
 
 layout(constant_id = 4) const bool kWide = true;  // inputs come in groups of 8, else of 4
-// They are multiplied by a factor of their channel: none, of the only item, of each item.
+// Inputs are multiplied by a factor of their channel: not at all, that of the only item, that of
+// each item.
 layout(constant_id = 16) const int kGate = 0;
 #include "matrix.glsl"
 #include "planar.glsl"
@@ -52,7 +54,7 @@ Cursor cursor;
 int tap_groups() { return kWide ? x_c / 2 : x_c; }
 
 #ifdef INT8
-// Whole numbers: what is added leaves them in the lowest bits.
+// For whole numbers: adding this leaves them in the lowest bits.
 uint bytes_of(uvec2 four) {
     const vec4 v = arrived(vec4(unpacked2(four.x), unpacked2(four.y)));
     precise const vec4 above = v + 12582912.0;

@@ -1,5 +1,5 @@
-// Convolution as a product of matrices: a group of 64 makes 8 kRows pixels of 32 kColumns channels, a
-// step of 16 input channels of a tap at a time, both operands in shared memory. weight:
+// Convolution as a product of matrices: a group of 64 computes 8 kRows pixels of 32 kColumns
+// channels, a step of 16 input channels of a tap at a time, both operands in shared memory. weight:
 // [group][steps][4][output vec4s]. PLANAR: of planar inputs (common/planar.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require

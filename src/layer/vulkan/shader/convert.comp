@@ -20,7 +20,7 @@ WRITES(1, Output, y);
 #endif
 layout(push_constant) uniform Push { uint count, x_first, y_first; };
 
-// Towards zero, limited to what the type holds; NaN is 0.
+// Truncated and clamped to the type's range; NaN is 0.
 int cut(float v) {
     if (is_nan(v)) return 0;
     if (kType == kS8) return int(clamp(v, -128.0, 127.0));

@@ -18,7 +18,7 @@ float value(uint i) {
     return float(x[first + (item * plane + pixel) * pitch + c]);
 }
 
-// To nearest even; NaN stays one.
+// To nearest even; NaN stays NaN.
 uint bfloat16(float v) {
     const uint bits = floatBitsToUint(v);
     if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits >> 16) | 0x40u;

@@ -1,7 +1,7 @@
-// Squeeze-excite: the means of all channels from sums over parts of the pixels, a dense layer to a few
-// values, another one to a factor for each channel. A group makes the factors of 64 channels of an item. Every one
-// makes the few values by itself, unless there are so many that a dispatch of its own makes them, 64 a
-// group.
+// Squeeze-and-excitation: the means of all channels from sums over parts of the pixels, a dense
+// layer to a few values, and another one to a factor for each channel. A group computes the factors
+// of 64 channels of an item. Each group computes the few values itself, unless there are so many
+// that a separate dispatch computes them, 64 per group.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -83,8 +83,8 @@ vec4 second_weights(uint o, uint k) {
     return w;
 }
 
-// 64 at a time: an invocation makes a part of 4, of four means at a time, so that many loads are under
-// way at once.
+// 64 at a time: an invocation computes a part of 4, from four means at a time, so that many loads
+// are in flight at once.
 void make_middle(uint thread, uint first_value, uint last_value) {
     const uint lane = thread % 32, row = thread / 32;
     for (uint begin = first_value; begin < last_value; begin += 64) {

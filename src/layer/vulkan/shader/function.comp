@@ -1,4 +1,4 @@
-// y = f(x) for each value, for functions that no operator applies to its results.
+// y = f(x) for each value, for functions that are not activations of other operators.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"

@@ -1,8 +1,8 @@
-// y = f(alpha (A B + beta C)) F with B of few bits: rows of integers of 4 or 8 bits in words, from which
-// half their range is to be taken off, a scale (by which is multiplied here) and maybe a zero point
-// for each block. A group makes four columns of up to four rows, each invocation a part of the sums.
-// Of two products of one row (kPair) half of a group makes those of B and the other half those of a
-// second matrix, whose f(..) they are multiplied by.
+// y = f(alpha (A B + beta C)) F with B of few bits: rows of integers of 4 or 8 bits in words, from
+// which half their range is to be taken off, a scale (by which is multiplied here) and maybe a zero
+// point for each block. A group computes four columns of up to four rows, each invocation a part of
+// the sums. Of two products of one row (kPair) half of a group makes those of B and the other half
+// those of a second matrix, whose f(..) they are multiplied by.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -57,8 +57,8 @@ const int kPitch = kLanes + 8;  // rows of neighbours in different banks
 shared float parts[kSums * kPitch];
 float squares = 0.0;  // of the inputs that this invocation took
 
-// A digit of a word becomes a float without a conversion, which would take longer than the memory: its
-// bits as they lie in the fraction of 2^23 + digit * place(i).
+// A digit of a word becomes a float without a conversion, which would take longer than loading it:
+// its bits are put into the fraction of 2^23 + digit * place(i).
 float place(int i) { return float(1 << (i < kLow ? i : i - kLow) * kBits); }
 float digit(uint word, int i) {
     const uint mask = ((1u << kBits) - 1u) << uint((i < kLow ? i : i - kLow) * kBits);
@@ -157,7 +157,7 @@ void main() {
     const bool other = kPair && thread >= kLanes;
     const int lane = kPair ? thread % kLanes : thread;
     const int first_column = int(gl_WorkGroupID.x) * 4, first_row = int(gl_WorkGroupID.y) * kRows;
-    // What comes behind the sums is loaded before them.
+    // What is needed after the sums is loaded before them.
     const int column = first_column + thread / kRows, row = first_row + thread % kRows;
     const bool is_made = thread < 4 * kRows && column < columns && row < rows;
     float added = 0.0, multiplied = 1.0;

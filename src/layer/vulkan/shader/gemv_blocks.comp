@@ -1,8 +1,8 @@
 // y = f(alpha (x B + beta C)) F of one row x, as gemm_blocks.comp's, by dot products of bytes: the
-// values of x that meet four words of a column (a unit) become integers of 16 bits, 1 / 65024 of their
-// largest one apart at most, whose bytes are multiplied by the digits of B exactly. A group makes
-// them once, in shared memory; then each of its subgroups makes a column at a time by itself, of both
-// matrices with kPair.
+// values of x that meet four words of a column (a unit) become integers of 16 bits, 1 / 65024 of
+// their largest one apart at most, whose bytes are multiplied by the digits of B exactly. A group
+// makes them once, in shared memory; then each of its subgroups makes a column at a time by itself,
+// of both matrices with kPair.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -53,7 +53,7 @@ spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [
 int dot_signed_unsigned(uint a, uint b, spirv_literal int format);
 
 const int kUnit = 128 / kBits, kUnits = kDepth / kUnit;  // values of a unit; units of a column
-// Values are made bytes by eights: a slice.
+// Values are converted to bytes eight at a time: a slice.
 const int kSlices = kUnit / 8;  // of a unit
 const int kAllSlices = kSlices * kUnits;
 const int kSums = kPair ? 2 : 1;
@@ -61,7 +61,8 @@ const int kHalf = 1 << (kBits - 1);    // was added to the digits
 const float kMost = 32512.0;           // magnitude of inputs as integers
 const float kRounding = 12582912.0;    // 1.5 * 2^23: the low bits of a sum with it are an integer
 
-// Of [slice of a unit][unit]: the high and the low bytes of the integers, in the order of the digits.
+// Of [slice of a unit][unit]: the high and the low bytes of the integers, in the order of the
+// digits.
 shared uvec4 slices[kAllSlices];
 // Of a unit: what 1 stands for, as bits, and the sum of the integers.
 shared uvec2 units[kUnits];
@@ -85,8 +86,8 @@ uint largest(vec4 v) {
     return max(max(bits.x, bits.y), max(bits.z, bits.w));
 }
 
-// Returns the sum of squares of what this invocation takes of x. What is not finite makes what 1
-// stands for not finite. Slices of a unit are made by neighbours of a subgroup.
+// Returns the sum of squares of what this invocation takes of x. A value that is not finite makes
+// the unit's scale not finite. Slices of a unit are made by neighbours of a subgroup.
 float make_bytes() {
     const int invocation = int(gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID);
     float squares = 0.0;
@@ -214,7 +215,7 @@ void main() {
         const int made = column;
         const bool ends = first_unit >= kUnits;
         if (ends) first_unit = 0, column += next;
-        // The next ones come while sums are joined.
+        // The next ones are loaded while sums are combined.
         if (column < columns) take_columns(column, first_unit + lane);
         if (!ends) continue;
         [[unroll]] for (int c = 0; c < kSums; c++) sums[c] = subgroupAdd(sums[c]);

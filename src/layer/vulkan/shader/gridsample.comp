@@ -1,5 +1,5 @@
-// Values at the points of a grid: an invocation for each value of the output. What a point means along
-// an axis is said in layer/vision/gridsample.cpp.
+// Values at the points of a grid: an invocation for each value of the output.
+// layer/vision/gridsample.cpp defines what a point means along an axis.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"

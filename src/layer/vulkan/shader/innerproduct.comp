@@ -1,6 +1,7 @@
-// Products of the rows of a matrix with a vector: a group makes four outputs of one input row, each
-// invocation a part of the sums. With kPooled the only row is the average of pixels; with kSoftmax
-// the last group to arrive makes the softmax of its outputs. weight: [output][inputs in vec4s].
+// Products of the rows of a matrix with a vector: a group computes four outputs of one input row,
+// each invocation a part of the sums. With kPooled the only row is the average of pixels; with
+// kSoftmax the last group to arrive makes the softmax of its outputs. weight: [output][inputs in
+// vec4s].
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -199,7 +200,7 @@ void store_sum(int row, int output_index, float of_products) {
 void main() {
     const int thread = int(gl_LocalInvocationID.x);
     const int first = int(gl_WorkGroupID.x) * 4, row = int(gl_WorkGroupID.y);
-    // Outputs behind the last one repeat it.
+    // Outputs beyond the last one repeat it.
     const ivec4 outputs4 = min(ivec4(first) + ivec4(0, 1, 2, 3), ivec4(outputs - 1));
 #ifdef STORAGE_F16
     parts[thread] =

@@ -1,5 +1,5 @@
-// Local response normalisation: an invocation makes a value, or (kFour) four channels of a pixel; axes are in the order of the output's
-// memory.
+// Local response normalisation: an invocation computes a value, or (kFour) four channels of a
+// pixel; axes are in the order of the output's memory.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -25,7 +25,7 @@ layout(push_constant) uniform Push {
     float bias, factor, beta;
 };
 
-// What is stored as f16 needs no exact power.
+// A result stored as f16 needs no exact power.
 float power(float v, float by) {
 #ifdef STORAGE_F16
     return exp2(by * log2(v));

@@ -60,8 +60,8 @@ float affine(float v, uint at) {
     return v;
 }
 
-// All values and factors are loaded before the first is used: none waits for another, nor for
-// those of the other invocations.
+// All values and factors are loaded before the first is used, so that no load waits for another,
+// nor for other invocations.
 void kept_line(uvec3 origin, bool centred) {
     const uint kArray = kKept > 0 ? kKept : 1;
     float kept[kArray], factor[kArray], term[kArray], mean = 0.0, squares = 0.0;

@@ -1,5 +1,5 @@
-// Pixels of 8-bit channels to a planar value: resized as image/pixel_resize.cpp does, converted, less
-// the mean, times the norm. An invocation makes all channels of a pixel.
+// Pixels of 8-bit channels to a planar value: resized as image/pixel_resize.cpp does, converted,
+// less the mean, times the norm. An invocation computes all channels of a pixel.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"

@@ -1,5 +1,6 @@
-// A planar value to pixels of 8-bit channels: less the mean, times the norm, cut to bytes, converted,
-// then resized as image/pixel_resize.cpp does. An invocation makes four bytes, of rows without gaps.
+// A planar value to pixels of 8-bit channels: less the mean, times the norm, cut to bytes,
+// converted, then resized as image/pixel_resize.cpp does. An invocation computes four bytes, of
+// rows without gaps.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"

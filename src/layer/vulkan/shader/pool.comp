@@ -1,5 +1,5 @@
-// Pooling on channels-last blobs: an invocation makes four channels of a pixel, with kSquare of row
-// gl_WorkGroupID.y of all items.
+// Pooling on channels-last blobs: an invocation computes four channels of a pixel, with kSquare of
+// row gl_WorkGroupID.y of all items.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -42,8 +42,8 @@ ivec3 span_of(Axis axis, int i) {
     return ivec3(from - axis.before, to - from, counted);
 }
 
-// All loads are under way at once. Each invocation runs through this once, so that its code is kept
-// short: what lies outside repeats an edge, and NaN is looked for in the sum of all.
+// All loads are in flight at once. Each invocation runs this once, so that the code is kept short:
+// positions outside repeat an edge, and NaN is looked for in the sum of all values.
 vec4 square_window(int row, int column, int c) {
     const int item = row / y_h;
     const int left = column * stride_w - before_w, top = (row - item * y_h) * stride_h - before_h;

@@ -1,5 +1,6 @@
-// Largest value or average of all pixels: a group of 128 makes two vec4s of channels of an item, 64
-// invocations each a part of the pixels. The output is planar. PARTS: the sums of a part of the pixels.
+// Largest value or average of all pixels: a group of 128 computes two vec4s of channels of an item,
+// 64 invocations each a part of the pixels. The output is planar. PARTS: the sums of a part of the
+// pixels.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"

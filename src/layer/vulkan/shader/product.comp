@@ -1,5 +1,6 @@
-// y = f(alpha A B + beta C + bias) for matrices of any strides, several of them: a group of 64 makes
-// a tile of 8 kRows x 32 kColumns, a step of 16 of the depth at a time, both factors in shared memory.
+// y = f(alpha A B + beta C + bias) for matrices of any strides, several of them: a group of 64
+// makes a tile of 8 kRows x 32 kColumns, a step of 16 of the depth at a time, both factors in
+// shared memory.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -113,7 +114,7 @@ void main() {
         }
     if (splits > 1 && !split_arrive(tile)) return;
     barrier();
-    // One after the other, as what is made of a value may be a long program.
+    // One after the other, since the code for a value may be long.
     const int to = origin(made), added = origin(c);
     [[dont_unroll]] for (int i = int(gl_LocalInvocationIndex); i < kMade; i += 64) {
         const int row = m0 + i / kVectors;

@@ -18,7 +18,7 @@ layout(constant_id = 2) const bool kBias = false;
 // Whether values side by side along the depth come in vec4s.
 layout(constant_id = 3) const bool kLeftVectors = false;
 layout(constant_id = 4) const bool kRightVectors = false;
-// And in eights.
+// The same for eights.
 layout(constant_id = 16) const bool kLeftEights = false;
 layout(constant_id = 17) const bool kRightEights = false;
 // Whether those of y and C side by side along the columns come in vec4s.

@@ -1,5 +1,5 @@
-// What the gates of recurrent layers get from the input: for each direction, item, step and row of
-// gates the sum of weights times values, plus a bias. f32, whatever blobs are stored as.
+// The input's part of the gates of recurrent layers: for each direction, item, step and row of
+// gates, the sum of weights times values, plus a bias. f32, whatever blobs are stored as.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"

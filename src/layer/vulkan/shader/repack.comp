@@ -1,5 +1,5 @@
-// Values in another packing and type (VkCompute::record_convert). An invocation makes a word of the
-// target, which has no gaps; types are numbers of quoll::DType.
+// Values in another packing and type (VkCompute::record_convert). An invocation computes a word of
+// the target, which has no gaps; types are numbers of quoll::DType.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "index.glsl"
@@ -36,7 +36,7 @@ float value_of(uint bits) {
     return float(wrapped(int(bits), kFrom));
 }
 
-// To the nearest, of two the even one; a NaN stays one.
+// To nearest even; NaN stays NaN.
 uint bf16_of(float v) {
     const uint bits = floatBitsToUint(v);
     if (is_nan(v)) return bits >> 16 | 64u;

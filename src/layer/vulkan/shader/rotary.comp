@@ -1,4 +1,4 @@
-// Rotary position embedding: an invocation turns a pair of values.
+// Rotary position embedding: an invocation rotates a pair of values.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"

@@ -45,7 +45,7 @@ void main() {
     }
     y[to] = int(best);
 #else
-    // With what each addition has lost.
+    // With compensation for what each addition loses.
     precise float sum = 0.0, lost = 0.0;
     for (uint k = 0u; k < length; k++) {
         const uint i = kReverse ? length - 1u - k : k;

@@ -1,5 +1,5 @@
-// Values at indexes that are computed: y, which holds the data, meets updates one after the other, in
-// the order of the CPU. An invocation does all that may meet at one value: a line along the axis
+// Scatters updates to computed indexes of y, which holds the data, one after the other in the order
+// of the CPU. An invocation does all updates that may have the same target: a line along the axis
 // (ScatterElements), or one value of each part (ScatterND). Wrong indexes are noted in `faults`.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -16,9 +16,9 @@ float activation_swish(float x, float beta) {
     return x / (1.0 + exact_exp(-beta * x));
 }
 
-// x / 2 (1 + erf(x / sqrt 2)), as a product with what erf leaves to 1 (formula 7.1.26 of Abramowitz
-// and Stegun, 1.5e-7), or by its tanh, as x / (1 + e^-2u). Short, as products of matrices end with
-// it; what exp2 may be off, times what it makes, stays below 1e-7.
+// x / 2 (1 + erf(x / sqrt 2)), by way of 1 - erf (formula 7.1.26 of Abramowitz and Stegun, 1.5e-7),
+// or by its tanh form, as x / (1 + e^-2u). The code is short, since products of matrices end with
+// it; the error of exp2 times its factor stays below 1e-7.
 float activation_gelu(float x, float fast) {
     if (fast != 0.0) {
         const float u = x * (0.044715 * x * x + 1.0);

@@ -1,10 +1,10 @@
-// Of groups that share a result: who stores its part last goes on with all of them.
+// For groups that share a result: the one that stores its part last goes on with all parts.
 // ARRIVE_BINDING: numbers that are 0 between runs.
 layout(set = 0, binding = ARRIVE_BINDING) coherent buffer Counters { uint counters[]; };
 shared bool is_last;
 
-// To be asked by all invocations of each of `groups` groups, behind their stores to coherent buffers:
-// true in the one that arrives last at a counter.
+// To be called by all invocations of each of `groups` groups, after their stores to coherent
+// buffers: true in the group that is the last to arrive at a counter.
 bool arrive(int counter, uint groups) {
     memoryBarrierBuffer();
     barrier();

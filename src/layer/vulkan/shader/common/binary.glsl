@@ -1,5 +1,5 @@
-// The operations by their number in layer/elementwise/binaryop.h, and from 100 on others. With
-// FUNCTIONS those that need functions.glsl, without the others.
+// The operations by their number in layer/elementwise/binaryop.h, and others from 100 on. With
+// FUNCTIONS there are only those that need functions.glsl, otherwise only the rest.
 #ifdef FUNCTIONS
 #include "functions.glsl"
 
@@ -44,7 +44,7 @@ float floored_quotient(float a, float b) {
         rest = rest - nh * bl;
         rest = rest - nl * bh;
         rest = rest - nl * bl;
-        // It is rounded up to n where it is not below by half of the distance to the next float.
+        // It was rounded up to n if it is not below n by half the distance to the next float.
         const uint bits = floatBitsToUint(n);
         const float power = uintBitsToFloat(bits & 0x7f800000u);
         const float half_unit = power * (n == power ? 2.98023224e-8 : 5.96046448e-8);

@@ -7,8 +7,8 @@ layout(constant_id = 2) const bool kResidual = false;
 layout(constant_id = 3) const bool kPointwise = false;  // 1x1, stride 1, no padding
 
 layout(constant_id = 17) const bool kFlat = false;  // one slice along d, of x, y and the window
-// Of int8 values, which are whole numbers of what floats are stored as: sums are scaled (1), inputs
-// are rounded (2), outputs too (4), with a zero point (8).
+// For int8 values, which are whole numbers in the type of floats: sums are scaled (1), inputs are
+// rounded (2), outputs are rounded (4), and have a zero point (8).
 layout(constant_id = 20) const int kInt8 = 0;
 const bool kRounds = (kInt8 & 2) != 0;
 
@@ -77,8 +77,8 @@ vec4 input_at(ivec4 window, int tap, int c) {
     return arrived(vec4(x[x_first + pixel * x_pitch + c]));
 }
 
-// What of a product's row does not change along the depth: where the window begins, in pixels and in
-// the buffer.
+// The part of a product's row that does not change along the depth: where the window begins, in
+// pixels and in the buffer.
 struct Row {
     ivec3 window;
     int first;
@@ -126,8 +126,8 @@ bool is_inside(Row row, Cursor at) {
     return uint(p.x) < uint(x_w) && uint(p.y) < uint(x_h) && uint(p.z) < uint(x_d);
 }
 
-// Stores four channels of a pixel, and returns them: `c` vec4s from the group's first channel, `all_c`
-// from that of the blob.
+// Stores four channels of a pixel, and returns them: `c` vec4s from the group's first channel,
+// `all_c` from that of the blob.
 vec4 store_output(int pixel, int c, int all_c, vec4 sum) {
     if (kResidual) sum += vec4(residual[residual_first + pixel * residual_pitch + all_c]);
     sum = activated4(sum, kActivation, a, b);

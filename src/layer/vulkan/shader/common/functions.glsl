@@ -1,5 +1,5 @@
-// Elementary functions for all floats, beyond those of math.glsl; in place of Vulkan's own, whose
-// precision is open. Within some units in the last place.
+// Elementary functions for all floats, in addition to those of math.glsl, instead of Vulkan's own,
+// whose precision is unspecified. Errors are a few units in the last place.
 #define kNaN uintBitsToFloat(0x7fc00000u)
 #define kHalfPi 1.57079633
 

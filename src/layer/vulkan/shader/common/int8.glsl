@@ -1,6 +1,6 @@
-// What becomes of floats that are stored as s8.
-// Half away from zero; within 127, NaN is 0. Without trunc() and conversions to int and back, which
-// devices make at an eighth of the rate of sums: above 2^23 floats are whole numbers.
+// Rounds floats to s8: half away from zero, clamped to 127, NaN becomes 0. This avoids trunc() and
+// conversions to int and back, which devices do at an eighth of the rate of sums, by the fact that
+// floats above 2^23 are whole numbers.
 float whole_int8(float v) {
     const float kWhole = 8388608.0;
     const float size = min(abs(v), 127.0);

@@ -1,5 +1,5 @@
-// Functions that Vulkan leaves less exact than the engine's answers may be, and tests that compilers
-// may take for constant. Each is within 4 units in the last place.
+// Functions for which Vulkan requires less precision than the engine's answers need, and tests that
+// compilers might fold to a constant. Errors are at most 4 units in the last place.
 bool is_nan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
 
 #define kInfinity uintBitsToFloat(0x7f800000u)
@@ -22,7 +22,7 @@ float exact_exp(float x) {
     p = p * r + 1.0 / 6.0;
     p = p * r + 0.5;
     p = p * r * r + r + 1.0;
-    // In two steps, as 2^128 is no float.
+    // In two steps, since 2^128 is not a float.
     const int k = int(n) / 2;
     return p * power_of_two(k) * power_of_two(int(n) - k);
 }
@@ -37,8 +37,8 @@ float exact_tanh(float x) {
     if (is_nan(x)) return x;
     const float a = abs(x);
     if (a < 0.6) {
-        // The odd series, as differences of exponentials would cancel: x - x^3/3 + ... by its
-        // continued fraction.
+        // The odd series x - x^3/3 + ... by its continued fraction, since differences of
+        // exponentials would cancel.
         const float s = x * x;
         return x * (135135.0 + s * (17325.0 + s * (378.0 + s))) /
                (135135.0 + s * (62370.0 + s * (3150.0 + s * 28.0)));

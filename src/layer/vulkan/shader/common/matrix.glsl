@@ -34,9 +34,9 @@ const uint kPartK = kTileK / kSubgroupsK;
 const uint kPitch = kTileK / kEach + 1, kPitchC = kTileN / 4 + 1;
 const uint kSizeA = kTileM * kPitch, kSizeB = kTileN * kPitch, kSizeC = kTileM * kPitchC;
 const uint kSizeTiles = kBuffers * (kSizeA + kSizeB);
-// Of a large tile the sums go through shared memory in parts, each with as many of the rows of every
-// subgroup: halves, or those of one product;
-// of up to six. The depth of tiles with more than two is not divided.
+// The sums of a large tile go through shared memory in up to six parts, each with the same number
+// of rows of every subgroup: halves, or those of one product. The depth of tiles with more than two
+// parts is not divided.
 const uint kSizeAll = kSubgroupsK * kSizeC;
 const uint kParts = kSizeAll <= 3072 ? 1 : kTilesM % 2 == 0 && kSizeAll <= 6144 ? 2 : kTilesM;
 const uint kSizeSums = kSizeAll / kParts;
@@ -52,8 +52,8 @@ uint first_down() { return gl_LocalInvocationID.x / kAcross; }
 
 coopmat<SUM, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator> sums[kTilesM * kTilesN];
 
-// Of an invocation: vec4s i * kThreads + its number of a part of the tile, row by row. A few of them
-// at a time, as what is made of them would be a long program else.
+// Of an invocation: vec4s i * kThreads + its number of a part of the tile, row by row. A few of
+// them at a time, since the code that follows them would otherwise be long.
 const uint kSize = kTileM * kTileN / 4 / kParts, kMade = (kSize + kThreads - 1) / kThreads;
 const uint kFew = kMade > 4 ? 4 : kMade;
 SUM4 made[kFew];
@@ -65,7 +65,8 @@ uint made_row(uint part, uint i) {
 
 // Fills next_a and next_b for a step, from 16 bytes k16 of the depth on; steps come in order.
 void load_step(int k16);
-// What goes to shared memory for next_a from i * kGroups on: where loads are not to be waited for.
+// What goes to shared memory instead of next_a from i * kGroups on, where loads must not be waited
+// for.
 uvec4 arrived_a(uint i);
 
 void multiply_tiles(uint begin_a, uint begin_b, uint sub_m, uint sub_n, uint sub_k) {
@@ -122,7 +123,7 @@ void take_made(uint part, uint first) {
     }
 }
 
-// What the shader does with vec4s of a part that take_made() gives it.
+// What the shader does with the vec4s of a part that take_made() returns.
 void store_part(uint part);
 
 void keep_part(uint part, uint to) {
@@ -151,8 +152,8 @@ void store_tile() {
     if (kParts > 5) store_one(5);
 }
 
-// Makes the product's tile, of 16 bytes along the depth `groups` times. False in groups that have given
-// their part to others.
+// Computes the product's tile, whose depth is `groups` times 16 bytes. False in groups that have
+// handed their part to others.
 bool make_tile(int groups) {
     const uint thread = gl_LocalInvocationID.x, down = first_down(), across = thread % kAcross;
     const uint sub_m = gl_SubgroupID % kSubgroupsM * (kTileM / kSubgroupsM);

@@ -1,7 +1,8 @@
 // Windows of a planar input of few channels, as images come, for shaders with PLANAR, which include
-// conv.glsl before: the depth goes through the rows of each channel's window, in groups of 4 along w.
-// Of the push constants x_c counts channels, x_first scalars, x_pitch is the last scalar of the blob,
-// and kernel_d is 0 where scalars are f32 though blobs are f16, as the host did not narrow them.
+// conv.glsl before: the depth goes through the rows of each channel's window, in groups of 4 along
+// w. Of the push constants x_c counts channels, x_first scalars, x_pitch is the last scalar of the
+// blob, and kernel_d is 0 where scalars are f32 though blobs are f16, as the host did not narrow
+// them.
 #ifdef PLANAR
 layout(constant_id = 21) const int kRowGroups = 1;   // of a row of the window
 layout(constant_id = 22) const int kWindowRows = 3;  // kernel_h
@@ -30,7 +31,7 @@ uint inside(Row row, Group g, int most) {
     return uint(row.window.y + g.dy) < uint(x_h) ? bits : 0u;
 }
 
-// Of f32. What lies outside is loaded from somewhere within.
+// Of f32. Positions outside are loaded from somewhere inside.
 vec4 floats4(Row row, Group g) {
     const uint bits = inside(row, g, 4), first = uint(row.first + g.offset);
     vec4 v;

@@ -1,5 +1,5 @@
-// Products whose depth is divided among `splits` groups along z. Each stores its sums as a part of the
-// tile; the last one to arrive, whichever that is, adds the parts up in their order.
+// Products whose depth is divided among `splits` groups along z. Each stores its sums as a part of
+// the tile; the last one to arrive, whichever that is, adds the parts up in their order.
 #ifdef INT8
 #define SUM4 ivec4
 #else
@@ -11,7 +11,7 @@ layout(set = 0, binding = 5) coherent buffer Parts { SUM4 parts[]; };
 // False: splits is 1, and the code for more is left out.
 layout(constant_id = 19) const bool kDivides = true;
 
-// Of what the groups along z are for.
+// The number that the groups along z stand for.
 uint split_group() { return kDivides ? gl_WorkGroupID.z / uint(splits) : gl_WorkGroupID.z; }
 int split_tile() {
     const uint z = split_group();
@@ -20,7 +20,7 @@ int split_tile() {
 }
 int split_index() { return int(gl_WorkGroupID.z % uint(splits)); }
 
-// To be asked by all invocations when the part is stored: true in the group that arrives last.
+// To be called by all invocations once the part is stored: true in the group that arrives last.
 bool split_arrive(int tile) { return arrive(tile, uint(splits)); }
 
 // The first and the last step, of `steps_of_a_stage` each, that this group adds up.
