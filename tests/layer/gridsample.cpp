@@ -93,6 +93,11 @@ TEST(GridSample, survives_points_that_are_no_numbers) {
     for (const char* params : {"0=1 1=2", "0=2 1=2", "0=2 1=2 2=1", "0=2 1=2 4=1"})
         expect_values("GridSample", params, {}, {mat_of(Shape(2, 1, 1), {1, 2}), beyond},
                       mat_of(Shape(3, 1, 1), {1, 2, 1}));
+    // ONNX Runtime takes NaN for -1, whose pixels are one outside and the first.
+    for (const char* params : {"0=1", "0=1 4=1"})
+        expect_values("GridSample", params, {},
+                      {mat_of(Shape(2, 1, 1), {1, 2}), mat_of(Shape(2, 1, 1), {NAN, 0})},
+                      mat_of(Shape(1, 1, 1), {0.5f}));
     // Infinity reflected is NaN.
     for (const char* params :
          {"0=1 1=3", "0=2 1=3", "0=1 1=3 4=1", "0=2 1=3 4=1", "0=2 1=3 2=1 4=1"})

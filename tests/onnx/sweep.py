@@ -33,9 +33,9 @@ import numpy as np
 from onnx_run import Failure, convert, run
 
 TOLERANCE = 1e-4
-STEPS = ('optimize', 'extended', 'dynamic', 'qdq', 'qoperator', 'int4', 'fp16', 'slim')
+STEPS = ('optimize', 'extended', 'dynamic', 'qdq', 'qdq16', 'qoperator', 'int4', 'fp16', 'slim')
 # Of what ONNX Runtime's tools made: a few units of float16, or a quantum of int8.
-TOLERANCES = {'fp16': 3e-3, 'dynamic': 0.02, 'qdq': 0.02, 'qoperator': 0.02}
+TOLERANCES = {'fp16': 3e-3, 'dynamic': 0.02, 'qdq': 0.02, 'qdq16': 1e-3, 'qoperator': 0.02}
 
 
 @dataclasses.dataclass
@@ -91,7 +91,7 @@ def after(step, path, feeds):
     elif step == 'dynamic':
         from onnxruntime import quantization as q
         q.quantize_dynamic(str(path), str(made), weight_type=q.QuantType.QInt8)
-    elif step in ('qdq', 'qoperator'):
+    elif step in ('qdq', 'qdq16', 'qoperator'):
         from onnxruntime import quantization as q
 
         class Reader(q.CalibrationDataReader):
@@ -99,12 +99,14 @@ def after(step, path, feeds):
 
             def get_next(self):
                 return next(self.rest, None)
-        form = q.QuantFormat.QDQ if step == 'qdq' else q.QuantFormat.QOperator
+        form = q.QuantFormat.QOperator if step == 'qoperator' else q.QuantFormat.QDQ
+        kind = q.QuantType.QUInt16 if step == 'qdq16' else q.QuantType.QUInt8
         q.quantize_static(str(path), str(made), Reader(), quant_format=form, per_channel=True,
-                          activation_type=q.QuantType.QUInt8, weight_type=q.QuantType.QInt8)
+                          activation_type=kind, weight_type=q.QuantType.QInt8, extra_options={'UseQDQContribOps': step == 'qdq16'})
     elif step == 'int4':
-        from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
-        quantizer = MatMulNBitsQuantizer(onnx.load(str(path)), block_size=16)
+        from onnxruntime.quantization import matmul_nbits_quantizer as q
+        form = q.DefaultWeightOnlyQuantConfig(block_size=16, op_types_to_quantize=('MatMul', 'Gather'))
+        quantizer = q.MatMulNBitsQuantizer(onnx.load(str(path)), algo_config=form)
         quantizer.process()
         quantizer.model.save_model_to_file(str(made))
     elif step == 'fp16':

@@ -53,6 +53,10 @@ def dynamic_quantize(output):
 
 
 CASES = [
+    # Points that are no numbers.
+    *[case(f'GridSample-nan-{mode}-{padding}', node('GridSample', ['x', 'g'], mode=mode, padding_mode=padding, align_corners=align),
+           {'x': IMAGE[None], 'g': np.float32([[[[np.nan, 0.1], [0.3, np.nan], [np.nan, np.nan], [0.2, -0.4]]]])})
+      for mode in ('linear', 'nearest', 'cubic') for padding in ('zeros', 'border', 'reflection') for align in (0, 1)],
     # Borders wider than the axis go round it several times.
     *[case(f'Pad-wrap-{pads}', node('Pad', ['x', 'p'], mode='wrap'), {'x': X}, {'p': np.int64(pads)})
       for pads in ([0, 6, 0, 5], [7, 0, 4, 1], [3, 4, 3, 4])],

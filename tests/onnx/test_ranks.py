@@ -1,7 +1,10 @@
 """Tensors of more axes than a blob has, and batches of items that have one axis or none, against the reference evaluator."""
 import numpy as np
+import onnx
 import pytest
+from onnx import parser
 
+from onnx_run import convert, run
 from test_run_time_sizes import check, rand
 
 
@@ -84,6 +87,24 @@ def test_elements_of_five_axes(axis, tmp_path):
         z = ScatterElements <axis = {axis}, reduction = "add"> (x, e, y)
     }}'''
     check(text, [{'x': rand(*s)} for s in ((2, 3, 4, 5, 2), (3, 3, 4, 2, 2))], tmp_path)
+
+
+@pytest.mark.parametrize('axis', [0, 2, 4])
+@pytest.mark.parametrize('known', [False, True])
+def test_elements_of_a_part_of_five_axes(known, axis, tmp_path):
+    """Sizes of data and indices of which nothing says that they are equal (SAM-HQ)."""
+    data, parts = (3, 4, 5, 2, 6), [(2, 4, 3, 2, 5), (3, 4, 5, 1, 6)]
+    named = {letter: ','.join(f'{letter}{k}' for k in range(5)) for letter in 'ab'}
+    part = ','.join(map(str, parts[0])) if known else named['b']
+    text = f'''g (float[{named['a']}] x, int64[{part}] i) => (float[{part}] y) {{
+        y = GatherElements <axis = {axis}> (x, i)
+    }}'''
+    onnx.save(parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), tmp_path / 'm.onnx')
+    net, generator, x = convert(tmp_path / 'm.onnx', tmp_path), np.random.default_rng(axis), rand(*data)
+    for sizes in parts[:1 if known else 2]:
+        i = generator.integers(0, data[axis], sizes)
+        cut = x[tuple(slice(None) if k == axis else slice(size) for k, size in enumerate(sizes))]
+        np.testing.assert_array_equal(run(net, {'x': x, 'i': i}, ['y'], tmp_path)['y'], np.take_along_axis(cut, i, axis))
 
 
 def test_broadcast_around_an_axis_of_one(tmp_path):

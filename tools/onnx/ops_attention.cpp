@@ -561,6 +561,10 @@ bool group_query_attention(Op& op) {
                       {"query_seqlens", 16, -1},
                       {"output_qk", -1, 3}}))
         return false;
+    if (op.has(3) && !op.in(0)->shape[0].is(1))
+        op.c.note(
+            "caches of all items of a batch are as long as past_key says, whatever seqlens_k does "
+            "(GroupQueryAttention)");
     Nodes n(op);
     std::string parts[3] = {n.in(0), n.in(1), n.in(2)};
     if (!op.has(1)) {

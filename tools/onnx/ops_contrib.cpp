@@ -191,6 +191,57 @@ bool matmul_n_bits(Op& op) {
     return n.set(0, out);
 }
 
+// Rows of a constant matrix of few bits with a scale for each block of a row. A value less its
+// zero point is kept as a byte wherever it fits, and multiplied once it has been chosen.
+bool gather_block_quantized(Op& op) {
+    const Value *data = op.in(0), *scale = op.in(2), *zero = op.in(3);
+    const int64_t bits = op.attr("bits", 4), block = op.attr("block_size", 128);
+    if (!data->is_constant() || !scale->is_constant() || (zero && !zero->is_constant()))
+        return op.fail("weights, scales or zero points that are not constant");
+    if (op.attr("gather_axis", 0) != 0 || data->rank() != 2 || scale->rank() != 2 ||
+        (op.attr("quantize_axis", 1) != 1 && op.attr("quantize_axis", 1) != -1))
+        return op.fail("expected rows of a matrix, with blocks along axis 1");
+    if ((bits != 4 && bits != 8) || block < 1) return op.fail("bits or block_size");
+    const Tensor &codes = *data->constant, &scales = *scale->constant;
+    const Tensor* zeros = zero ? zero->constant.get() : nullptr;
+    // Bytes hold one or two values; those of 4-bit types one.
+    const bool bytes = codes.type == ElementType::kUint8;
+    const int64_t each = bytes ? 8 / bits : 1, rows = codes.dims[0], k = codes.dims[1] * each;
+    const int64_t blocks = (k + block - 1) / block, zero_row = (blocks + each - 1) / each;
+    if (scales.dims != std::vector<int64_t>{rows, blocks} ||
+        (zeros && (int64_t)zeros->count() != rows * zero_row))
+        return op.fail("scales or zero points of other sizes than data and block_size say");
+    const auto part = [each, bits](const Tensor& t, int64_t row, int64_t i) {
+        const int64_t value = t.int_at((size_t)(row + i / each));
+        return each == 1 ? value : value >> (i % each * bits) & 15;
+    };
+    std::vector<int64_t> values((size_t)(rows * blocks * block));
+    bool fits = true;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t i = 0; i < k; i++) {
+            const int64_t zero_point = zeros   ? part(*zeros, r * zero_row, i / block)
+                                       : bytes ? (int64_t)1 << (bits - 1)
+                                               : 0;
+            const int64_t v = part(codes, r * codes.dims[1], i) - zero_point;
+            fits = fits && v >= -128 && v <= 127;
+            values[(size_t)(r * blocks * block + i)] = v;
+        }
+    }
+    Tensor table(fits ? ElementType::kInt8 : ElementType::kInt32, {rows, blocks, block});
+    for (size_t i = 0; i < values.size(); i++) table.set_int(i, values[i]);
+    Nodes n(op);
+    const Attributes first = {{"axis", attribute_of((int64_t)0)}};
+    const std::string chosen = n.add("Gather", {n.constant(table), n.in(1)}, first);
+    const std::string factors =
+        n.add("Gather", {n.constant(scales.reshaped({rows, blocks, 1})), n.in(1)}, first);
+    std::string y = n.add("Mul", {n.cast(chosen, ElementType::kFloat), factors});
+    const std::string sizes =
+        n.add("Concat", {n.add("Shape", {n.in(1)}), n.ints({blocks * block})}, first);
+    y = n.add("Reshape", {y, sizes});
+    if (k % block != 0 && n.ok()) y = n.slice(y, op.in(1)->rank(), 0, k);
+    return n.set(0, y);
+}
+
 // b_zero_point or another operand of a quantized product: floats that the bytes stand for.
 std::string dequantized(Nodes& n, const std::string& x, const std::string& scale,
                         const std::string& zero) {
@@ -441,6 +492,8 @@ OpTable contrib_ops() {
          "constant weights, kept as they are with blocks of 16, 32, 64 or a multiple of 128; no "
          "g_idx",
          3},
+        {ms, "GatherBlockQuantized", 1, 0, gather_block_quantized,
+         "constant data of rank 2, gathered along axis 0, with blocks along axis 1", 3},
         {ms, "DynamicQuantizeMatMul", 1, 0, dynamic_quantize_matmul, int8, 3},
         {ms, "MatMulIntegerToFloat", 1, 0, matmul_integer_to_float, int8, 4},
         {ms, "DynamicQuantizeLSTM", 1, 0, dynamic_quantize_lstm,

@@ -119,10 +119,45 @@ bool elements_form(Op& op, Value* x, const Value* indices, Form* form, int* mat_
     return true;
 }
 
+// The data as far as the indices go along all axes but the one that they count along. One of more
+// than four axes is cut along one after the other, with those before and behind it as one each.
+// Null after op.fail().
+Value* as_far_as(Op& op, Value* x, const Value* indices) {
+    int axis = 0;
+    const int rank = x->rank();
+    if (rank <= 4 || indices->rank() != rank) return x;
+    if (!op.axis(op.attr("axis", 0), rank, &axis)) return nullptr;
+    Nodes n(op);
+    for (int a = 0; a < rank; a++) {
+        const Dim end = indices->shape[(size_t)a];
+        if (a == axis || same(x->shape[(size_t)a], end)) continue;
+        const Form form = Form{false, {a, 1, rank - a - 1}};
+        const std::string from = n.emit("rows", [&](Op& made) {
+            const std::string blob = made.blob(x, form);
+            if (blob.empty()) return false;
+            made.set(0, x->type, {Dim(), x->shape[(size_t)a], Dim()}, Form::plain(3), blob);
+            return true;
+        });
+        const std::string size = end.known()
+                                     ? n.ints({end.value})
+                                     : n.slice(n.add("Shape", {indices->name}), 0, a, a + 1);
+        Value* part = n.value(n.add("Slice", {from, n.ints({0}), size, n.ints({1})}));
+        std::vector<Dim> shape = x->shape;
+        shape[(size_t)a] = end;
+        x = n.value(n.emit("part", [&](Op& made) {
+            const std::string blob = made.blob(part, Form::plain(3));
+            return !blob.empty() && (made.set(0, part->type, shape, form, blob), true);
+        }));
+        if (!n.ok()) return nullptr;
+    }
+    return x;
+}
+
 bool gather_elements(Op& op) {
-    Value *x = op.in(0), *indices = op.in(1);
+    Value *x = as_far_as(op, op.in(0), op.in(1)), *indices = op.in(1);
     Form form;
     int axis = 0;
+    if (!x) return false;
     if (!elements_form(op, x, indices, &form, &axis)) return false;
     const std::string data = op.blob(x, form), at = op.blob(indices, form);
     if (data.empty() || at.empty()) return false;
@@ -397,8 +432,7 @@ bool arg_min(Op& op) { return arg_reduce(op, true); }
 OpTable gather_ops() {
     return {
         {"", "Gather", 1, 0, gather, "", 2, kOpFirstStrings},
-        {"", "GatherElements", 11, 0, gather_elements, "of a rank above 4: all of the other axes",
-         2, kOpFirstStrings},
+        {"", "GatherElements", 11, 0, gather_elements, "", 2, kOpFirstStrings},
         {"", "GatherND", 11, 0, gather_nd, "ranks of at most 4 with batch_dims", 2,
          kOpFirstStrings},
         {"", "Scatter", 9, 10, scatter_elements, "of a rank above 4: all of the other axes", 3,

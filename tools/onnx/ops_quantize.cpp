@@ -391,6 +391,8 @@ OpTable quantize_ops() {
     return {
         {"", "QuantizeLinear", 10, 0, quantize_linear, "computed in float32", 2},
         {"", "DequantizeLinear", 10, 0, dequantize_linear, "", 2},
+        {"com.microsoft", "QuantizeLinear", 1, 0, quantize_linear, "computed in float32", 2},
+        {"com.microsoft", "DequantizeLinear", 1, 0, dequantize_linear, "", 2},
         {"", "DynamicQuantizeLinear", 11, 0, dynamic_quantize_linear, ""},
         {"", "QLinearConv", 10, 0, qlinear_conv, int8, 8},
         {"", "QLinearMatMul", 10, 0, qlinear_matmul, int8, 8},

@@ -49,10 +49,13 @@ namespace {
 struct AxisRule {
     int size, padding_mode, align_corner, exact;
 
+    // NaN is the edge, as in ONNX Runtime: where networks make it (a map of one pixel), one such
+    // point would spoil all that follows.
     float from_grid(float x) const {
+        if (isnan(x)) x = -1.f;
         return align_corner ? (x + 1) / 2.f * (size - 1) : ((x + 1) * size - 1) / 2.f;
     }
-    // NaN becomes the first pixel, as in ncnn, PyTorch and ONNX Runtime.
+    // NaN (infinity reflected) becomes the first pixel, as in ncnn, PyTorch and ONNX Runtime.
     float clamp(float x) const { return x > 0.f ? std::min((float)(size - 1), x) : 0.f; }
     // Once only, as in ncnn: points further out than a whole image stay outside.
     static float reflect(float x, int high) { return high - fabsf(fabsf(x) - high); }

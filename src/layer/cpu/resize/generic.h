@@ -15,6 +15,7 @@ using Points = s::vecf<s::kLanes>;
 // Coordinates in pixels.
 QUOLL_INLINE Points from_grid(const GridAxis& a, Points x) {
     const Points one = Points::set(1.f), half = Points::set(.5f);
+    x = select(x == x, x, Points::set(-1.f));  // NaN, as in the reference
     if (a.align_corner) return (x + one) * half * Points::set((float)(a.size - 1));
     return ((x + one) * Points::set((float)a.size) - one) * half;
 }

@@ -57,6 +57,7 @@ float near(float t) { return ((-0.75 + 2.0) * t - (-0.75 + 3.0)) * t * t + 1.0; 
 
 Taps taps_of(float point, int size) {
     Taps t;
+    if (isnan(point)) point = -1.0;
     precise float p = kAlign ? (point + 1.0) / 2.0 * float(size - 1)
                              : ((point + 1.0) * float(size) - 1.0) / 2.0;
     if (kSampling == 3) {
