@@ -51,6 +51,8 @@ function(quoll_compile_shaders folder output)
     file(GLOB common CONFIGURE_DEPENDS ${folder}/common/*.glsl)
     file(STRINGS ${list} rows REGEX "^QUOLL_SHADER")
     quoll_probe_glslang()
+    # Builds that share QUOLL_GENERATED_DIR leave each other's files alone, or all that depends on them would be built again.
+    file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/spirv)
     set(includes "")
     set(table "")
     set(outputs "")
@@ -95,9 +97,11 @@ function(quoll_compile_shaders folder output)
                 continue()
             endif()
             set(file ${output}/${name}_${type}.inc)
+            set(made ${CMAKE_CURRENT_BINARY_DIR}/spirv/${name}_${type}.inc)
             add_custom_command(OUTPUT ${file}
                 COMMAND ${QUOLL_GLSLANG} --quiet --target-env vulkan1.1 -g0 -S comp -I${folder}/common -DSTORAGE_${TYPE}=1 ${defines}
-                    --vn ${array} -o ${file} ${source}
+                    --vn ${array} -o ${made} ${source}
+                COMMAND ${CMAKE_COMMAND} -E copy_if_different ${made} ${file}
                 DEPENDS ${source} ${common} VERBATIM)
             list(APPEND outputs ${file})
             if(matrix)

@@ -124,7 +124,7 @@ void check_direct(const char* type, const LayerCase& c, const BatchCase& batch) 
         for (const char* level : isa_levels()) {
             SCOPED_TRACE(std::string("ISA level ") + level);
             set_cpu_mask(level);
-            for (bool reference : {true, false}) {
+            for (const bool reference : forms_tested()) {
                 const LayerPtr layer = make_case_layer(type, c, batch.p, reference);
                 if (!layer || !layer->support_batch) continue;
                 if (storage == DType::f16 && !layer->support_fp16_storage) continue;

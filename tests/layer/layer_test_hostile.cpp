@@ -94,7 +94,7 @@ public:
         for (size_t i = 0; i < std::min(cases.size(), kCases); i++) {
             PreparedCase p;
             if (!prepare(type.c_str(), cases[i], i, &p)) return wrong("the case was refused");
-            for (bool reference : {true, false}) {
+            for (const bool reference : forms_tested()) {
                 Option opt;
                 opt.num_threads = 1;
                 name_ = p.text + (reference ? ", reference," : ", fast,");

@@ -75,8 +75,12 @@ int run_status(const Layer& layer, const std::vector<Mat>& inputs, std::vector<M
 
 // The .param of a net with that layer; blobs in0, in1, ... and out0, out1, ...
 std::string net_text(const char* type, const LayerCase& c);
-// The levels of set_cpu_mask() that make a difference on this machine.
+// The levels of set_cpu_mask() that make a difference on this machine. Under QUOLL_CPU_MASK the
+// highest alone: set_cpu_mask() gives those below it in a run without the variable, too.
 const std::vector<const char*>& isa_levels();
+// The forms of a layer that checks run, reference (true) and fast. Under QUOLL_CPU_MASK the fast
+// one alone: the reference is the same code at all levels, so a run without the variable tests it.
+const std::vector<bool>& forms_tested();
 
 // Values of elempack that layers are tried with; 0: mixed.
 const int kPacks[] = {1, 4, 8, 16, 0};

@@ -38,6 +38,15 @@ def deploy(yml, folder, *args, code=0):
     return next((folder / 'unpacked').iterdir())
 
 
+def without_library(folder):
+    """Options for tests of the rest: packing the library, which test_example and test_caffe_as_files do, takes seconds."""
+    prefix = folder / 'no-library'
+    for name in 'include/quoll/net.h', 'lib/libquoll.a':
+        (prefix / name).parent.mkdir(parents=True)
+        (prefix / name).write_text('nothing')
+    return '--sdk', f'host={prefix}'
+
+
 def build(package, source, folder):
     (folder / 'main.cpp').write_text(source)
     lib = next((package / 'sdk/host').glob('lib*/**/libquoll.a'))
@@ -152,7 +161,7 @@ def write(folder, text):
 def test_runtime(caffe):
     """What is packed asks for the device; where there is none, a message says that nothing was checked on one."""
     yml = write(caffe.folder, CAFFE + '    runtime: cpu+gpu\n')
-    done = run_program('enginedeploy', yml, caffe.folder / 'out.tar.gz', '--round', 2)
+    done = run_program('enginedeploy', yml, caffe.folder / 'out.tar.gz', '--round', 2, *without_library(caffe.folder))
     assert done.returncode == 0, done.stderr
     here = (BIN / 'bench_gpu').exists() and run_program('bench_gpu', '--list').returncode == 0
     assert here == ('no Vulkan device here' not in done.stderr)
@@ -179,7 +188,8 @@ def test_caffe_as_files(caffe, order, names):
 
 @pytest.mark.parametrize('precision, bits', [('fp16_fp32', 2), ('bf16_fp32', 2), ('fp32_fp32', 4)])
 def test_storage_of_weights(caffe, precision, bits):
-    package = deploy(write(caffe.folder, CAFFE.replace('fp32_fp32', precision)), caffe.folder, '--no-benchmark')
+    package = deploy(write(caffe.folder, CAFFE.replace('fp32_fp32', precision)), caffe.folder, '--no-benchmark',
+                     *without_library(caffe.folder))
     weights = 8 * 3 * 9 + 4 * 8 * caffe.values['conv'].shape[2] * caffe.values['conv'].shape[3]
     assert (package / 'model/small.net.bin').stat().st_size == 2 * 4 + bits * weights + 4 * (8 + 4)
     header = (package / 'model/face-kit.h').read_text()
@@ -192,7 +202,7 @@ def test_part_of_a_model(caffe):
     text = CAFFE.replace('[data]', '[conv]').replace('[prob]', '[fc]')
     text = text.replace('1,5,6,3', '1,{},{},8'.format(*caffe.values['conv'].shape[2:]))
     text = '\n'.join(line for line in text.splitlines() if 'validation' not in line)
-    package = deploy(write(caffe.folder, text), caffe.folder, '--no-benchmark')
+    package = deploy(write(caffe.folder, text), caffe.folder, '--no-benchmark', *without_library(caffe.folder))
     x = caffe.values['conv'][0].astype(np.float32)
     got = run_engine(package / 'model/small.net.param', package / 'model/small.net.bin', {'conv': x}, ['fc'])['fc']
     assert difference(got.ravel(), caffe.values['fc'].ravel()) < 1e-5
@@ -229,7 +239,8 @@ def test_wrong_answers(caffe):
     assert 'FAIL prob' in deploy(write(caffe.folder, CAFFE.replace('prob.npy', 'wrong.npy')), caffe.folder, code=3)
     # Strictly above: a threshold of 1 is never reached.
     assert 'FAIL prob' in deploy(write(caffe.folder, CAFFE + '    validation_threshold: {CPU: 1}\n'), caffe.folder, code=3)
-    deploy(write(caffe.folder, CAFFE.replace('prob.npy', 'wrong.npy')), caffe.folder, '--no-validate', '--no-benchmark')
+    deploy(write(caffe.folder, CAFFE.replace('prob.npy', 'wrong.npy')), caffe.folder, '--no-validate', '--no-benchmark',
+           *without_library(caffe.folder))
 
 
 def test_other_abis(caffe, tmp_path):
@@ -333,7 +344,8 @@ def test_no_onnx_runtime(tmp_path):
     python = tmp_path / 'python'
     python.write_text('#!/bin/sh\necho nothing here >&2\nexit 1\n')
     python.chmod(0o755)
-    done = run_program('enginedeploy', write(tmp_path, text), tmp_path / 'a.tar.gz', '--no-benchmark', '--python', python)
+    done = run_program('enginedeploy', write(tmp_path, text), tmp_path / 'a.tar.gz', '--no-benchmark', '--python', python,
+                       *without_library(tmp_path))
     assert done.returncode == 0 and 'nothing here' in done.stderr and 'before optimisation' in done.stdout
     yml = write(tmp_path, text + '    backend: onnxruntime\n')
     assert 'nothing here' in deploy(yml, tmp_path, '--no-benchmark', '--python', python, code=1)

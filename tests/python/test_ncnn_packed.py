@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
-from test_ncnn_layers import GENERATORS, against_ncnn, compare_outputs, differences
+from test_ncnn_layers import GENERATORS, compare_outputs, expect_none, taken_by_ncnn, write_nets
 
 LIBRARY = ROOT / 'build/lib/libquoll.so'
 PACKS = (16, 8, 4, 3, 2)
@@ -90,18 +90,20 @@ def engine():
     return Engine()
 
 
+def can_be_packed(config):
+    return all(x.dtype.itemsize == 4 and x.size for x in config.inputs)
+
+
 @pytest.mark.parametrize('op, make', [g for g in GENERATORS if g.values[0] != 'MemoryData'])
 def test_packed_inputs_agree_with_ncnn(op, make, engine, tmp_path):
-    packed = []
-
-    def compare_answers(config, theirs):
-        answers, count = engine.run(tmp_path, config)
-        packed.append(count)
-        return compare_outputs(op, config, answers, theirs)
-
-    def compare_config(config):
-        if any(x.dtype.itemsize != 4 or x.size == 0 for x in config.inputs):
-            return None, False
-        return against_ncnn(tmp_path, op, config, lambda theirs: compare_answers(config, theirs))
-    differences(op, make, tmp_path, compare_config)
-    assert sum(packed) > 0
+    taken, found, packed = taken_by_ncnn(op, make, fits=can_be_packed), [], 0
+    for config, theirs in taken:
+        write_nets(tmp_path, op, config)
+        try:
+            answers, count = engine.run(tmp_path, config)
+            packed += count
+        except AssertionError as error:
+            answers = str(error).splitlines()[0]
+        found.append(compare_outputs(op, config, answers, theirs))
+    expect_none(op, [config for config, _ in taken], found)
+    assert packed > 0
