@@ -326,8 +326,8 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
     step->items = items_side_by_side(layer, item, out, step->layout.batch, with);
     // Items side by side keep their blobs in their own cores' caches, which gains more than weights
     // that are read once for all of them.
-    const bool may_be_whole = plans_batch(layer) && step->layout.batch > 1 &&
-                              step->items.pieces == 1 && !out.empty();
+    const bool may_be_whole =
+        plans_batch(layer) && step->layout.batch > 1 && step->items.pieces == 1 && !out.empty();
     // Without a plan forward() decides, and says what is wrong.
     if (may_be_whole && layer.plan(in, with, &step->plan) != kOk) step->plan.reset();
     step->whole_batch = may_be_whole && step->plan;

@@ -56,7 +56,7 @@ public:
     }
     uint32_t largest_binding() const { return device_->limits().maxStorageBufferRange; }
     static int blocks() { return blocks_; }
-    static size_t bytes() { return bytes_; }  // ever allocated
+    static size_t bytes() { return bytes_; }      // ever allocated
     static size_t largest() { return largest_; }  // of what was bound
 
 private:

@@ -75,8 +75,7 @@ int SDPA::prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const
         }
         call->key = tops[1], call->value = tops[2];
     }
-    if (out[0].total() == 0)
-        return fail("output 0 would be empty: %s", shape_text(out[0]).c_str());
+    if (out[0].total() == 0) return fail("output 0 would be empty: %s", shape_text(out[0]).c_str());
     tops[0].create(out[0], 1, opt.blob_allocator);
     return tops[0].empty() ? (int)kOutOfMemory : (int)kOk;
 }
