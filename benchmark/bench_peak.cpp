@@ -30,7 +30,7 @@ void print_unit(const PeakUnit& unit, int threads) {
     double speed = 0, slowest = 0;
     for (double t : ns) speed += unit.operations / t, slowest = std::max(slowest, t);
     printf("%-16s %8.3f ns %10.1f Gop/s%s\n", unit.name, slowest, speed,
-           unit.feature == CpuFeature::amx_bf16 ? slowest < 8 ? "  (full speed)" : "  (held back)"
+           unit.feature == CpuFeature::amx_bf16 ? slowest < 8 ? "  (full speed)" : "  (throttled)"
                                                 : "");
 }
 

@@ -12,7 +12,7 @@ Engines are installed into a virtual environment (build/peers); what cannot be h
 Each engine and precision is a process of its own that keeps its network loaded. In each round the speed of the multipliers is
 measured (bench_peak), then every process in turn warms up and runs; who begins changes from round to round, and those not in turn
 are stopped. All are bound to the same cores, one thread a core. A figure is the median of a round's runs; ratios are taken round by
-round; the median of those counts. Rounds in which the tile units were held back (--tile-limit) are left out where others are there.
+round; the median of those counts. Rounds in which the tile units were throttled (--tile-limit) are left out where others are there.
 
 Precisions: fp32; fast (quoll's three bf16 products for one of fp32, beside the others' fp32); bf16; int8. Answers are compared
 with a reference in double arithmetic. Load times and memory are of fresh processes, in turn; memory is the peak minus what the
