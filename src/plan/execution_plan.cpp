@@ -321,18 +321,21 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
     for (size_t i = 0; i < in.size(); i++) in[i] = step->layout.inputs[i].shape;
     step->layout.batch = layer.support_batch ? 1 : batch;
     Option with = layer.featmask ? masked_options(layer, opt_) : opt_;
-    std::vector<Shape> item = in;
-    for (Shape& s : item) s.n = layer.support_batch ? s.n : 1;
-    step->items = items_side_by_side(layer, item, out, step->layout.batch, with);
+    const auto take_items = [&] {
+        for (Shape& s : in) s.n = layer.support_batch ? s.n : 1;
+    };
+    take_items();
+    step->items = items_side_by_side(layer, in, out, step->layout.batch, with);
     // Items side by side keep their blobs in their own cores' caches, which gains more than weights
     // that are read once for all of them.
-    const bool may_be_whole =
-        plans_batch(layer) && step->layout.batch > 1 && step->items.pieces == 1 && !out.empty();
-    // Without a plan forward() decides, and says what is wrong.
-    if (may_be_whole && layer.plan(in, with, &step->plan) != kOk) step->plan.reset();
-    step->whole_batch = may_be_whole && step->plan;
+    if (plans_batch(layer) && step->layout.batch > 1 && step->items.pieces == 1 && !out.empty()) {
+        for (size_t i = 0; i < in.size(); i++) in[i] = step->layout.inputs[i].shape;
+        // Without a plan forward() decides, and says what is wrong.
+        if (layer.plan(in, with, &step->plan) != kOk) step->plan.reset();
+        step->whole_batch = step->plan != nullptr;
+        if (!step->whole_batch) take_items();
+    }
     if (!step->whole_batch) {
-        in = item;
         with.num_threads = step->items.threads;
         if (layer.plan(in, with, &step->plan) != kOk) step->plan.reset();
     }

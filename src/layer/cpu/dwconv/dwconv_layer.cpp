@@ -3,6 +3,7 @@
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/layout/channel_gather.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -106,9 +107,21 @@ int ConvolutionDepthWiseCpu::repeat_channels(const Mat& bottom, const Option& op
     const int pack = shape.dims == 1 ? 1 : std::max(1, repeated_->pack_ * repeated_->pair_);
     repeated->create(shape, pack, opt.workspace_allocator);
     if (repeated->empty()) return kOutOfMemory;
-    std::vector<int> source(num_output);
-    for (int i = 0; i < num_output; i++) source[i] = i / (num_output / group);
-    ChannelGather(bottom, *repeated, source).copy_all(opt);
+    // The order of a vector is that of its values whatever its elempack.
+    const int times = num_output / group, in_pack = shape.dims == 1 ? 1 : bottom.elempack;
+    const size_t bytes = bottom.elemsize / bottom.elempack;
+    const size_t count = shape.dims == 1   ? 1
+                         : shape.dims == 2 ? shape.w
+                                           : (size_t)shape.w * shape.h;
+    const auto at = [&](const Mat& m, int of, int channel) {
+        const size_t step = shape.dims < 3 ? count : m.cstep;
+        return (unsigned char*)m.data + (channel / of * step * of + channel % of) * bytes;
+    };
+    parallel_for(num_output / pack, threads_for(opt, (double)count * num_output), [&](int64_t b) {
+        for (int i = (int)b * pack; i < ((int)b + 1) * pack; i++)
+            copy_strided(at(bottom, in_pack, i / times), in_pack * bytes, at(*repeated, pack, i),
+                         pack * bytes, bytes, count);
+    });
     return kOk;
 }
 
@@ -117,7 +130,7 @@ int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
     const ShapeList in(bottom_blob);
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *in, &g));
-    if (repeated_) {
+    if (!kFewKernels && repeated_) {
         Mat repeated;
         QUOLL_RETURN_IF_ERROR(repeat_channels(bottom_blob, opt, &repeated));
         return repeated_->forward(repeated, top_blob, opt);
@@ -142,7 +155,7 @@ int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
 void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in,
                                            const Option& opt, std::vector<BlobLayout>* out) const {
     if (dynamic_weight || in.size() != 1) return;
-    if (repeated_) {
+    if (!kFewKernels && repeated_) {
         BlobLayout repeated = in[0];
         repeated.shape.set_size(0, num_output);
         repeated.elempack = 1;
@@ -151,14 +164,16 @@ void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan* plan, const std::vec
     int& pack = (*out)[0].elempack;
     const bool flat = is_flat_input(*this, in[0].shape);
     ConvGeometry g;
-    if (groups_.created() && plan && !flat &&
-        convolution_geometry(*this, *this, {in[0].shape}, &g) == kOk) {
-        const ConvRunPlan& p = static_cast<const ConvolutionPlan*>(plan)->f32;
-        (*out)[0].shape.dtype = groups_.made_type(p, *this, g, in[0].shape.dtype, opt);
+    const bool fits = convolution_geometry(*this, *this, {in[0].shape}, &g) == kOk;
+    if (groups_.created()) {
+        if (plan && !flat && fits) {
+            const ConvRunPlan& p = static_cast<const ConvolutionPlan*>(plan)->f32;
+            (*out)[0].shape.dtype = groups_.made_type(p, *this, g, in[0].shape.dtype, opt);
+        }
+        pack = flat ? groups_.flat_out_pack() : groups_.out_pack();
+        if (groups_.takes_f16()) (*out)[0].shape.dtype = DType::f16;
+        return;
     }
-    if (groups_.created()) pack = flat ? groups_.flat_out_pack() : groups_.out_pack();
-    if (groups_.created() && groups_.takes_f16()) (*out)[0].shape.dtype = DType::f16;
-    if (groups_.created()) return;
     if (int8_groups_.created())
         pack = int8_groups_.out_pack();
     else if (int8_.created() && !flat)
@@ -166,9 +181,7 @@ void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan* plan, const std::vec
     else if (pack_ != 0 && !flat)
         pack = pack_ * pair_;
     // Kernels of planar half floats also take a net's inputs, which are converted to f16.
-    const bool half = pair_ == 2 || (!planar_weight_.empty() &&
-                                     convolution_geometry(*this, *this, {in[0].shape}, &g) == kOk &&
-                                     planar_kernel(g));
+    const bool half = pair_ == 2 || (!planar_weight_.empty() && fits && planar_kernel(g));
     if (half && !flat) (*out)[0].shape.dtype = DType::f16;
 }
 

@@ -1,6 +1,7 @@
 #ifndef QUOLL_LAYER_CPU_DWCONV_DWCONV_LAYER_H
 #define QUOLL_LAYER_CPU_DWCONV_DWCONV_LAYER_H
 
+#include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/conv/conv_layer.h"
 #include "layer/cpu/dwconv/dwconv.h"
@@ -11,8 +12,9 @@ namespace quoll {
 
 // Convolutions with one window per channel run on dwconv kernels: on channel blocks if the channels
 // divide into them, otherwise on planar rows. With several windows per channel they run on an input
-// whose channels are repeated. Other groupings are a matrix product per group. int8 convolutions
-// have kernels of their own. 3-D windows per channel, and dynamic weights, run on the reference.
+// whose channels are repeated (in a small library as the following). Other groupings are a matrix
+// product per group. int8 convolutions have kernels of their own. 3-D windows per channel, and
+// dynamic weights, run on the reference.
 class ConvolutionDepthWiseCpu : public Convolution {
 public:
     explicit ConvolutionDepthWiseCpu(int axes);

@@ -21,7 +21,7 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     const bool narrow =
         opt.use_packing_layout && has_narrow_groups() && joined_groups(*this, opt) == 1;
     repeated_.reset();
-    if (has_several_windows()) return create_repeated(opt);
+    if (!kFewKernels && has_several_windows()) return create_repeated(opt);
     if (!depthwise() && !narrow) {
         QUOLL_RETURN_IF_ERROR(groups_.create(*this, *this, opt));
         support_fp16_storage = groups_.takes_f16();
