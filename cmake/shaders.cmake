@@ -101,7 +101,7 @@ function(quoll_compile_shaders folder output)
             add_custom_command(OUTPUT ${file}
                 COMMAND ${QUOLL_GLSLANG} --quiet --target-env vulkan1.1 -g0 -S comp -I${folder}/common -DSTORAGE_${TYPE}=1 ${defines}
                     --vn ${array} -o ${made} ${source}
-                COMMAND ${CMAKE_COMMAND} -E copy_if_different ${made} ${file}
+                COMMAND ${CMAKE_COMMAND} -E ${QUOLL_COPY_GENERATED} ${made} ${file}
                 DEPENDS ${source} ${common} VERBATIM)
             list(APPEND outputs ${file})
             if(matrix)

@@ -12,7 +12,7 @@ namespace quoll {
 
 namespace {
 
-// How orientation `type` places per pixel of src: are x and y exchanged, then is dst mirrored?
+// How orientation `type` places a pixel of src: are x and y exchanged, then is dst mirrored?
 struct Placement {
     bool exchange, mirror_x, mirror_y;
 };

@@ -79,6 +79,13 @@ def test_powers(exponent, tmp_path):
     check(*save(nodes, tmp_path, {'s': np.float32(shift), 'e': np.float32([[[[[exponent]]]]][0])}), tmp_path)
 
 
+@pytest.mark.parametrize('exponent', [3, 4])
+def test_powers_beside_names_of_their_parts(exponent, tmp_path):
+    nodes = [helper.make_node('Pow', ['x', 'e'], ['b']), helper.make_node('Neg', ['x'], ['b/square']), helper.make_node('Abs', ['x'], ['b/base']),
+             helper.make_node('Mul', ['b', 'b/square'], ['m']), helper.make_node('Mul', ['m', 'b/base'], ['y'])]
+    check(*save(nodes, tmp_path, {'e': np.float32(exponent)}), tmp_path)
+
+
 def test_what_it_lacks_is_named(tmp_path):
     path, _ = save([helper.make_node('Slice', ['x', 's', 'e', 'a', 't'], ['v']), helper.make_node('Hardmax', ['v'], ['y'])], tmp_path,
                    {'s': [0], 'e': [8], 'a': [3], 't': [2]})

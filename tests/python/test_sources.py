@@ -150,3 +150,10 @@ def test_rooms_hold_operators_or_what_they_share():
     assert headers <= listed
     assert not [path for path in (ROOT / 'src').iterdir() if path.is_file() and path.name != 'CMakeLists.txt']
     assert {path.name for path in (ROOT / 'src/layer').iterdir() if path.is_file()} == {'layer_list.inc'}
+
+
+def test_shaders_find_nan_by_its_bits():
+    """is_nan() of math.glsl: a driver may take isnan() for false, since shaders ask for no SignedZeroInfNanPreserve."""
+    shaders = [path for path in (ROOT / 'src/layer/vulkan/shader').rglob('*') if path.suffix in ('.comp', '.glsl')]
+    assert len(shaders) > 50
+    assert [path.name for path in shaders if re.search(r'\bis(nan|inf)\(', code_of(path))] == []

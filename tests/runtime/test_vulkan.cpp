@@ -467,6 +467,30 @@ TEST_F(Vulkan, lengths_of_nan) {
     }
 }
 
+// A point that is NaN is the edge, as on the CPU.
+TEST_F(Vulkan, points_of_nan) {
+    for (const char* sampling : {"1", "2", "3"}) {
+        const std::string text =
+            "7767517\n4 4\nInput in 0 1 in\nInput grid 0 1 grid\n"
+            "ConvolutionDepthWise deep 1 1 in a 0=3 1=3 4=1 6=27 7=3\n"
+            "GridSample sample 2 1 a grid out 1=1 0=" +
+            std::string(sampling) + "\n";
+        const VulkanNet cpu(text, false), gpu(text, true);
+        Mat grid(2, 9, 9), outs[2];
+        for (int q = 0; q < 9; q++)
+            for (int i = 0; i < 18; i++) grid.channel(q)[i] = (float)((i + q) % 7 - 3) * 0.37f;
+        grid.channel(4)[8] = grid.channel(5)[3] = NAN;
+        for (const bool on_gpu : {false, true}) {
+            Extractor ex = (on_gpu ? gpu : cpu).net.create_extractor();
+            ASSERT_EQ(0, ex.input("in", image(9, 0)));
+            ASSERT_EQ(0, ex.input("grid", grid));
+            ASSERT_EQ(0, ex.extract("out", outs[on_gpu]));
+        }
+        EXPECT_LT(difference({outs[1]}, {outs[0]}), 1e-5) << sampling;
+        EXPECT_EQ(1, gpu.backend->count("gridsample"));
+    }
+}
+
 TEST_F(Vulkan, constants_end_no_region) {
     const char* const text =
         "7767517\n8 10\nInput in 0 1 in\n"

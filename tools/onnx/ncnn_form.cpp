@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "graph/model_edit.h"
 #include "layer/control/input.h"
 #include "layer/control/output.h"
 #include "layer/elementwise/binaryop.h"
@@ -95,6 +97,8 @@ void powers_instead(Model* model) {
     static const std::map<float, int> kFunctions = {
         {-1.f, UnaryOp::RECIPROCAL}, {-0.5f, UnaryOp::RSQRT}, {0.5f, UnaryOp::SQRT},
         {2.f, UnaryOp::SQUARE},      {3.f, UnaryOp::SQUARE},  {4.f, UnaryOp::SQUARE}};
+    std::set<std::string> taken;
+    for (const std::string& blob : model->blob_names()) taken.insert(blob);
     std::deque<ModelLayer> all;
     for (ModelLayer& layer : model->layers) {
         const float exponent = layer.params.get(2, 0.f);
@@ -112,15 +116,15 @@ void powers_instead(Model* model) {
             all.back().inputs = inputs, all.back().outputs = outputs;
             return all.back();
         };
-        const std::string x = layer.inputs[0], y = layer.outputs[0], square = y + "/square";
-        std::string base = x;
+        const std::string x = layer.inputs[0], y = layer.outputs[0];
+        const std::string square = exponent > 2.f ? unique_name(y + "/square", &taken) : y;
+        std::string base = x, factor;
         if (exponent == 3.f) {
-            base = y + "/base";
-            add("Split", {x}, {base, y + "/factor"});
+            base = unique_name(y + "/base", &taken), factor = unique_name(y + "/factor", &taken);
+            add("Split", {x}, {base, factor});
         }
-        const bool more = exponent > 2.f;
-        add("UnaryOp", {base}, {more ? square : y}).set("op_type", function->second);
-        if (exponent == 3.f) add("BinaryOp", {square, y + "/factor"}, {y}).set("op_type", kMul);
+        add("UnaryOp", {base}, {square}).set("op_type", function->second);
+        if (exponent == 3.f) add("BinaryOp", {square, factor}, {y}).set("op_type", kMul);
         if (exponent == 4.f) add("UnaryOp", {square}, {y}).set("op_type", function->second);
     }
     model->layers.swap(all);

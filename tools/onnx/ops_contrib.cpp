@@ -215,20 +215,22 @@ bool gather_block_quantized(Op& op) {
         const int64_t value = t.int_at((size_t)(row + i / each));
         return each == 1 ? value : value >> (i % each * bits) & 15;
     };
-    std::vector<int64_t> values((size_t)(rows * blocks * block));
-    bool fits = true;
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t i = 0; i < k; i++) {
-            const int64_t zero_point = zeros   ? part(*zeros, r * zero_row, i / block)
-                                       : bytes ? (int64_t)1 << (bits - 1)
-                                               : 0;
-            const int64_t v = part(codes, r * codes.dims[1], i) - zero_point;
-            fits = fits && v >= -128 && v <= 127;
-            values[(size_t)(r * blocks * block + i)] = v;
+    const auto value_at = [&](int64_t r, int64_t i) {
+        const int64_t zero_point = zeros   ? part(*zeros, r * zero_row, i / block)
+                                   : bytes ? (int64_t)1 << (bits - 1)
+                                           : 0;
+        return part(codes, r * codes.dims[1], i) - zero_point;
+    };
+    bool fits = true;  // always with 4 bits
+    for (int64_t r = 0; bits == 8 && r < rows && fits; r++)
+        for (int64_t i = 0; i < k && fits; i++) {
+            const int64_t v = value_at(r, i);
+            fits = v >= -128 && v <= 127;
         }
-    }
     Tensor table(fits ? ElementType::kInt8 : ElementType::kInt32, {rows, blocks, block});
-    for (size_t i = 0; i < values.size(); i++) table.set_int(i, values[i]);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < k; i++)
+            table.set_int((size_t)(r * blocks * block + i), value_at(r, i));
     Nodes n(op);
     const Attributes first = {{"axis", attribute_of((int64_t)0)}};
     const std::string chosen = n.add("Gather", {n.constant(table), n.in(1)}, first);

@@ -36,7 +36,7 @@ ValueRange make_range(float low, float high) {
     return range;
 }
 
-// The target of an activation within a convolution or inner product.
+// The range of the results of an activation within a convolution or inner product.
 ValueRange activation_range(int type, const Mat& params) {
     switch (type) {
         case kActivationClip:

@@ -7,7 +7,6 @@
 #include "layer/sequence/sdpa.h"
 #include "layer/vulkan/attention_call.h"
 #include "layer/vulkan/fusion.h"
-#include "layer/vulkan/lines.h"
 #include "layer/vulkan/product.h"
 #include "runtime/log_mute.h"
 
@@ -124,7 +123,7 @@ private:
         }
         return true;
     }
-    // The number of groups of attention_step.comp; 0: the device cannot run it.
+    // The invocations of a group of attention_step.comp; 0: the device cannot run it.
     static uint32_t step_threads(const Recorder& r, int size, int out_size) {
         const VkPhysicalDeviceLimits& limits = r.device().limits();
         const uint32_t subgroup = r.device().info().min_subgroup_size();

@@ -36,7 +36,6 @@ const struct {
     ConvTile tile;
     int resident;  // groups that run on a processor at a time
 } kWides[] = {{kWide, 4}, {kWider, 3}, {kWideRows, 4}};
-const uint32_t kSharedMemory = 48 << 10;  // that these take at most
 struct SmallTile {
     ConvTile tile;
     int resident;  // groups that run on a processor at a time
@@ -125,12 +124,10 @@ static bool read_tiling(const std::vector<uint32_t>& words, bool matrix, int dep
 }
 
 // The tile for a product that fills the device with groups of kLarge.
-static ConvTile filling_tile(const GpuDevice& device, Shader shader, int processors,
-                             const ConvProduct& p) {
+static ConvTile filling_tile(Shader shader, int processors, const ConvProduct& p) {
     const auto tiles = [&](const ConvTile& t) {
         return ceil_div(p.rows, t.rows) * ceil_div(p.columns, t.columns) * p.groups;
     };
-    if (device.limits().maxComputeSharedMemorySize < kSharedMemory) return kLarge;
     if (p.depth < kShallowDepth) return tiles(kShallow) >= processors ? kShallow : kLarge;
     const ConvTile& tile = p.columns > kWide.columns / 2 ? kWide : kTall;
     if (tiles(tile) < processors) return kLarge;
@@ -168,7 +165,7 @@ static ConvTiling expected_tiling(const GpuDevice& device, Shader shader, bool m
     const bool fills = tiles(kLarge) * 2 >= 5 * processors && p.columns > 32;
     // product_matrix.comp gains from small tiles up to there: 197 x 768 x 3072 18.6 instead of 22.3
     // us, 197 x 2304 x 768 13.9 instead of 14.9 (H100).
-    if (fills) return {filling_tile(device, shader, processors, p), 1};
+    if (fills) return {filling_tile(shader, processors, p), 1};
     if (macs > kLargeMacs && shader != Shader::product_matrix) {
         // kLargest, of twice the size, is taken if there is at least half a group of it per
         // processor, two of which run at a time: fewer loads per product.

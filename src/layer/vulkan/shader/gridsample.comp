@@ -4,6 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"
 #include "index.glsl"
+#include "math.glsl"
 
 layout(constant_id = 0) const int kSampling = 1;  // 1 bilinear, 2 nearest, 3 bicubic
 layout(constant_id = 1) const int kPadding = 1;   // 1 zeros, 2 border, 3 reflection
@@ -57,7 +58,7 @@ float near(float t) { return ((-0.75 + 2.0) * t - (-0.75 + 3.0)) * t * t + 1.0; 
 
 Taps taps_of(float point, int size) {
     Taps t;
-    if (isnan(point)) point = -1.0;
+    if (is_nan(point)) point = -1.0;
     precise float p = kAlign ? (point + 1.0) / 2.0 * float(size - 1)
                              : ((point + 1.0) * float(size) - 1.0) / 2.0;
     if (kSampling == 3) {
