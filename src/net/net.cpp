@@ -381,7 +381,9 @@ const std::vector<Blob>& Net::blobs() const { return d->blobs; }
 const std::vector<Layer*>& Net::layers() const { return d->layers; }
 std::vector<Blob>& Net::mutable_blobs() { return d->blobs; }
 std::vector<Layer*>& Net::mutable_layers() {
-    d->layers_may_differ = !d->layers.empty();
+    // After load_model only an application's own layers may be changed.
+    for (const Layer* layer : d->layers)
+        d->layers_may_differ |= !d->weights_loaded || layer->typeindex < 0;
     return d->layers;
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "conv_case.h"
 
 namespace quoll {
@@ -70,6 +72,35 @@ TEST(Convolution3D, zero_points_by_hand) {
     const Mat x = mat_of(Shape(1, 1, 2, 1, DType::s8), {-128, 127});
     expect_values("Convolution3D", "0=1 1=1 11=1 21=2 24=1 6=2 8=1 26=1 27=3", weights, {x},
                   mat_of(Shape(1, 1, 3, 1), {32.75f, -47.375f, 15.5f}));
+}
+
+namespace {
+class LargestAllocator : public Allocator {
+public:
+    void* fastMalloc(size_t size) override {
+        largest = std::max(largest, size);
+        return fast_malloc(size);
+    }
+    void fastFree(void* ptr) override { fast_free(ptr); }
+    size_t largest = 0;
+};
+}  // namespace
+
+// In bf16 a window at a time, where none share slices.
+TEST(Convolution3D, windows_of_other_slices_take_no_copy_of_the_input) {
+    LargestAllocator workspace;
+    Option opt;
+    opt.use_bf16_storage = true;
+    // These take other copies.
+    opt.use_winograd_convolution = opt.use_packing_layout = false;
+    const LayerPtr layer =
+        make_layer("Convolution3D", "0=16 1=3 21=2 23=2 6=4608", {Mat(4608)}, 1, 1, false, opt);
+    ASSERT_NE(nullptr, layer);
+    opt.workspace_allocator = &workspace;
+    Mat x(16, 16, 32, 16), y;
+    x.fill(1.f);
+    ASSERT_EQ(0, layer->forward(x, y, opt));
+    EXPECT_LT(workspace.largest, x.total() * sizeof(float) / 2);
 }
 
 TEST(Convolution3D, refuses_what_does_not_fit) {

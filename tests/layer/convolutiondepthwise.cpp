@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "conv_case.h"
 
 namespace quoll {
@@ -33,6 +35,11 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(9, 7, 8), 16, 8, 3, "4=1 5=1"),
     conv(Shape(9, 7, 32), 16, 2, 3, "4=1 5=1 9=1"),
     conv(Shape(9, 7, 6), 9, 3, 2, "5=1"),
+    // Several outputs of a channel: one by one or, where steps are large or they are many,
+    // together.
+    conv(Shape(9, 7, 16), 48, 16, 3, "4=1 3=2 5=1 9=1"),
+    conv(Shape(13, 11, 8), 16, 8, 5, "4=2 3=4 5=1"),
+    conv(Shape(9, 7, 3), 96, 3, 3, "4=1 5=1 9=4"),
     // Groups of 4 and 8 channels that share registers.
     conv(Shape(19, 11, 32), 32, 8, 3, "4=1 5=1 9=1"),
     conv(Shape(13, 12, 32), 32, 4, 3, "4=1 3=2 5=1 9=4"),
@@ -81,6 +88,34 @@ TEST(ConvolutionDepthWise, by_hand) {
                   {x}, mat_of(Shape(2, 1, 4), {1, 2, -1, -2, 6, 8, 1.5f, 2}));
 }
 
+namespace {
+class CountingAllocator : public Allocator {
+public:
+    void* fastMalloc(size_t size) override {
+        bytes += size;
+        return fast_malloc(size);
+    }
+    void fastFree(void* ptr) override { fast_free(ptr); }
+    size_t bytes = 0;
+};
+}  // namespace
+
+// A copy of the input for each of them would be sixteen times as large as the input.
+TEST(ConvolutionDepthWise, many_outputs_of_a_channel_take_no_copies_of_it) {
+    for (const char* params : {"0=48 1=3 3=2 6=432 7=3", "0=48 1=5 3=4 6=1200 7=3"}) {
+        const LayerPtr layer = make_layer("ConvolutionDepthWise", params,
+                                          {Mat(params[7] == '3' ? 432 : 1200)}, 1, 1, false);
+        ASSERT_NE(nullptr, layer);
+        CountingAllocator workspace;
+        Option opt;
+        opt.workspace_allocator = &workspace;
+        Mat x(64, 64, 3), y;
+        x.fill(1.f);
+        ASSERT_EQ(0, layer->forward(x, y, opt));
+        EXPECT_LT(workspace.bytes, 2 * x.total() * sizeof(float)) << params;
+    }
+}
+
 TEST(ConvolutionDepthWise, int8_scales_by_hand) {
     // One weight scale per group: 2 and 4; input scale 10: 3 -> 30.
     expect_values(
@@ -91,6 +126,25 @@ TEST(ConvolutionDepthWise, int8_scales_by_hand) {
     expect_values("ConvolutionDepthWise", "0=2 1=1 6=2 7=2 8=2",
                   {mat_of(Shape(2), {1.2f, 1.2f}), mat_of(Shape(1), {2}), mat_of(Shape(1), {10})},
                   {mat_of(Shape(1, 1, 2), {3, 1})}, mat_of(Shape(1, 1, 2), {3, 1}));
+}
+
+// As programs in C may: forward() uses what came last.
+TEST(ConvolutionDepthWise, takes_other_params_and_weights_later) {
+    const LayerPtr layer = make_layer("ConvolutionDepthWise", "0=4 1=1 6=4 7=2",
+                                      {mat_of(Shape(4), {5, 5, 5, 5})}, 1, 1, false);
+    ASSERT_NE(nullptr, layer);
+    const Mat x = mat_of(Shape(1, 1, 2), {3, 3});
+    EXPECT_EQ(15.f, run_layer(*layer, {x})[0][0]);
+    ASSERT_EQ(0, layer->destroy_pipeline(Option()));
+    ParamDict pd;
+    pd.set(0, 4), pd.set(1, 1), pd.set(6, 4), pd.set(7, 2), pd.set(8, 1);
+    ASSERT_EQ(0, layer->load_param(pd));
+    Mat weight(4, (size_t)1u);
+    memset(weight.data, 10, 4);
+    const Mat weights[] = {weight, mat_of(Shape(2), {10, 10}), mat_of(Shape(1), {1})};
+    ASSERT_EQ(0, layer->load_model(ModelBinFromMatArray(weights)));
+    ASSERT_EQ(0, layer->create_pipeline(Option()));
+    EXPECT_EQ(3.f, run_layer(*layer, {x})[0][0]);
 }
 
 TEST(ConvolutionDepthWise, refuses_groups_that_do_not_fit) {

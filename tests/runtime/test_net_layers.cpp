@@ -142,6 +142,28 @@ TEST_F(NetTest, ChangedLayersAreNotLoadedAgain) {
     }
 }
 
+// After load_model the library's layers are only looked at.
+TEST_F(NetTest, LayersMayBeLookedAtOnceTheyAreLoaded) {
+    const float weights[] = {1, 0, 1, 0, 2};
+    for (bool changes : {false, true}) {
+        Net net;
+        ASSERT_EQ(net.load_param_mem("7767517\n4 4\nInput i 0 1 x\nBatchNorm b 1 1 x y 0=1\n"
+                                     "Scale s 1 1 y z 0=1\nAbsVal v 1 1 z w\n"),
+                  0);
+        if (changes) net.mutable_layers()[3]->name = "other";
+        const unsigned char* p = (const unsigned char*)weights;
+        ASSERT_EQ(net.load_model(quoll::DataReaderFromMemory(p, sizeof(weights))), 0);
+        for (const quoll::Layer* layer : net.mutable_layers()) EXPECT_FALSE(layer->type.empty());
+        Extractor ex = net.create_extractor();
+        ASSERT_EQ(ex.input("x", vector_of({-3})), 0);
+        Mat y;
+        ASSERT_EQ(ex.extract("y", y) == 0, !changes);
+        if (!changes) {
+            EXPECT_EQ(y[0], -3.f);
+        }
+    }
+}
+
 TEST_F(NetTest, ALayerAloneMakesAsManyOutputsAsAreThere) {
     for (const char* type : {"Split", "Noop"}) {
         const std::unique_ptr<quoll::Layer> layer(quoll::create_layer(type));

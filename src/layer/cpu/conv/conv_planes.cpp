@@ -72,18 +72,20 @@ Mat gathered_slices(const Mat& in, int64_t first, int step, int count, const Opt
 class SliceWindows {
 public:
     SliceWindows(const Mat& in, const WindowAxis& axis, const Option& opt)
-        : in_(in), axis_(axis), opt_(opt) {
-        // Windows of neighbours are parts of one copy.
-        if (axis.kernel == 1 || axis.dilation > 1) return;
-        all_ = gathered_slices(in, axis.position(0, 0), 1,
-                               (axis.out - 1) * axis.stride + axis.kernel, opt);
+        : in_(in),
+          axis_(axis),
+          opt_(opt),
+          overlap_(axis.dilation == 1 && axis.stride < axis.kernel) {
+        // Windows that share slices are parts of one copy.
+        if (overlap_)
+            all_ = gathered_slices(in, axis.position(0, 0), 1,
+                                   (axis.out - 1) * axis.stride + axis.kernel, opt);
     }
     // Window z; empty if memory runs out.
     Mat window(int z) const {
         const int64_t at = axis_.position(z, 0);
         if (axis_.kernel == 1 && axis_.holds(at)) return slice_of(in_, (int)at);
-        if (axis_.kernel == 1 || axis_.dilation > 1)
-            return gathered_slices(in_, at, axis_.dilation, axis_.kernel, opt_);
+        if (!overlap_) return gathered_slices(in_, at, axis_.dilation, axis_.kernel, opt_);
         if (all_.empty()) return Mat();
         return all_.channel_range(z * axis_.stride * in_.c, axis_.kernel * in_.c);
     }
@@ -92,6 +94,7 @@ private:
     const Mat in_;
     const WindowAxis axis_;
     const Option& opt_;
+    const bool overlap_;
     Mat all_;
 };
 

@@ -3,7 +3,6 @@
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/layout/channel_gather.h"
-#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -102,26 +101,13 @@ int ConvolutionDepthWiseCpu::forward_groups(const ConvolutionPlan& p, const Mat&
 // As repeated_ takes them.
 int ConvolutionDepthWiseCpu::repeat_channels(const Mat& bottom, const Option& opt,
                                              Mat* repeated) const {
+    if (kFewKernels) return kError;  // nor does the library hold what moves channels
     Shape shape = bottom.logical_shape();
     shape.set_size(0, num_output);
     const int pack = shape.dims == 1 ? 1 : std::max(1, repeated_->pack_ * repeated_->pair_);
     repeated->create(shape, pack, opt.workspace_allocator);
     if (repeated->empty()) return kOutOfMemory;
-    // The order of a vector is that of its values whatever its elempack.
-    const int times = num_output / group, in_pack = shape.dims == 1 ? 1 : bottom.elempack;
-    const size_t bytes = bottom.elemsize / bottom.elempack;
-    const size_t count = shape.dims == 1   ? 1
-                         : shape.dims == 2 ? shape.w
-                                           : (size_t)shape.w * shape.h;
-    const auto at = [&](const Mat& m, int of, int channel) {
-        const size_t step = shape.dims < 3 ? count : m.cstep;
-        return (unsigned char*)m.data + (channel / of * step * of + channel % of) * bytes;
-    };
-    parallel_for(num_output / pack, threads_for(opt, (double)count * num_output), [&](int64_t b) {
-        for (int i = (int)b * pack; i < ((int)b + 1) * pack; i++)
-            copy_strided(at(bottom, in_pack, i / times), in_pack * bytes, at(*repeated, pack, i),
-                         pack * bytes, bytes, count);
-    });
+    copy_repeated(bottom, *repeated, num_output / group, opt);
     return kOk;
 }
 

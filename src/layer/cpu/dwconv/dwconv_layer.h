@@ -11,7 +11,7 @@
 namespace quoll {
 
 // Convolutions with one window per channel run on dwconv kernels: on channel blocks if the channels
-// divide into them, otherwise on planar rows. With several windows per channel they run on an input
+// divide into them, otherwise on planar rows. With a few windows per channel they run on an input
 // whose channels are repeated (in a small library as the following). Other groupings are a matrix
 // product per group. int8 convolutions have kernels of their own. 3-D windows per channel, and
 // dynamic weights, run on the reference.

@@ -11,6 +11,7 @@ namespace quoll {
 int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Convolution::create_pipeline(opt));
     pack_ = 0, pair_ = 1;
+    repeated_.reset();
     if (dynamic_weight) return kOk;
     if (is_int8()) {
         weight_data.release();  // weight_data_int8 is what all algorithms take
@@ -20,7 +21,6 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     kernels_ = &host_kernel_set();
     const bool narrow =
         opt.use_packing_layout && has_narrow_groups() && joined_groups(*this, opt) == 1;
-    repeated_.reset();
     if (!kFewKernels && has_several_windows()) return create_repeated(opt);
     if (!depthwise() && !narrow) {
         QUOLL_RETURN_IF_ERROR(groups_.create(*this, *this, opt));
@@ -49,10 +49,15 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     return repack_weights();
 }
 
-// Several windows a channel. As matrix products of so few columns they would leave most of a
-// register idle.
+// Several windows per channel, which cost less one by one. As a matrix product a group leaves most
+// of a register idle; but an input of large steps has many values to copy for few products, and
+// enough windows fill registers. By measurement, in units of a copied value for each output pixel.
 bool ConvolutionDepthWiseCpu::has_several_windows() const {
-    return axes < 3 && group > 1 && num_output > group && weight_data_size == num_output * maxk();
+    if (axes == 3 || group == 1 || num_output <= group || weight_data_size != num_output * maxk())
+        return false;
+    const double windows = num_output / group, taps = maxk();
+    const double one_by_one = (double)stride_w * stride_h + 1.3 * taps / kernels_->lanes;
+    return windows * one_by_one < 12 + 1.2 * taps;
 }
 
 // One window per channel, of an input that has each channel several times.

@@ -353,4 +353,10 @@ void copy_channels(const Mat& src, Mat& dst, int first, const Option& opt) {
     });
 }
 
+void copy_repeated(const Mat& src, Mat& dst, int times, const Option& opt) {
+    Scratch<int> source;
+    for (int i = 0, count = ChannelView(dst).count; i < count; i++) source->push_back(i / times);
+    ChannelGather(src, dst, *source).copy_all(opt);
+}
+
 }  // namespace quoll

@@ -73,6 +73,8 @@ private:
 // All channels of src to those of dst from `first` on, which is a multiple of dst's elempack, as
 // the number of channels is. Rows have the same length.
 void copy_channels(const Mat& src, Mat& dst, int first, const Option& opt);
+// Each channel of src to `times` neighbouring ones of dst. Rows have the same length.
+void copy_repeated(const Mat& src, Mat& dst, int times, const Option& opt);
 
 // Copies n picks of `bytes` bytes each, `src_step` and `dst_step` bytes apart.
 void copy_strided(const unsigned char* src, size_t src_step, unsigned char* dst, size_t dst_step,
