@@ -382,8 +382,7 @@ const std::vector<Layer*>& Net::layers() const { return d->layers; }
 std::vector<Blob>& Net::mutable_blobs() { return d->blobs; }
 std::vector<Layer*>& Net::mutable_layers() {
     // After load_model only an application's own layers may be changed.
-    for (const Layer* layer : d->layers)
-        d->layers_may_differ |= !d->weights_loaded || layer->typeindex < 0;
+    if (!d->weights_loaded || !d->custom_layers.empty()) d->layers_may_differ |= !d->layers.empty();
     return d->layers;
 }
 

@@ -49,8 +49,7 @@ bool Net::Private::is_fused_away(int blob, bool given) const {
 int Net::Private::load_again(const Private& from, bool fused) {
     if (from.unfused_param.empty()) return kError;  // made of a Model
     if (from.layers_may_differ) {
-        QUOLL_LOGE(
-            "[Net] mutable_layers() was called: what it changed would not be in a second net");
+        QUOLL_LOGE("[Net] mutable_layers() was called: a second net would lack its changes");
         return kError;
     }
     keeps_weights = true;
