@@ -719,10 +719,11 @@ struct LayerRuns {
     }
 
     // How far the layer's results differ from the reference's with so many products (0: vectors).
-    double error(int products) const;
+    // answers: gets the results, if it is not null.
+    double error(int products, std::vector<float>* answers = nullptr) const;
 };
 
-double LayerRuns::error(int products) const {
+double LayerRuns::error(int products, std::vector<float>* answers) const {
     Option opt;
     opt.num_threads = 1;
     opt.use_bf16_storage = products == 1;
@@ -736,7 +737,12 @@ double LayerRuns::error(int products) const {
         EXPECT_EQ(0, fast->forward(in, got, opt));
         if (testing::Test::HasFailure()) return INFINITY;
         if (got[0].dtype == DType::bf16) cast_bfloat16_to_float32(got[0], got[0]);
-        worst = std::max(worst, difference(planar(got[0]), want[i]));
+        const Mat values = planar(got[0]);
+        worst = std::max(worst, difference(values, want[i]));
+        for (int c = 0; answers && c < values.c; c++) {
+            const float* const channel = values.channel(c);
+            answers->insert(answers->end(), channel, channel + (size_t)values.w * values.h);
+        }
         if (!fast->support_bf16_storage) continue;
         for (Mat& m : in) cast_float32_to_bfloat16(m, m);
         EXPECT_EQ(0, fast->forward(in, got, opt));
@@ -761,15 +767,16 @@ void check_layer(const char* type, const std::vector<std::pair<int, int>>& param
                  const std::vector<Mat>& added = {}) {
     const Emulation emulation;
     const LayerRuns runs(type, params, weights, inputs, added);
-    const double six = runs.error(6), three = runs.error(3);
-    const double one = runs.error(1), none = runs.error(0);
+    std::vector<float> of_six, of_none;
+    const double six = runs.error(6, &of_six), three = runs.error(3);
+    const double one = runs.error(1), none = runs.error(0, &of_none);
     EXPECT_LT(none, 1e-5) << type;
     // Where bf16 alone has kernels, six products are the vectors' f32 ones.
     if (!host_kernel_set().split6)
         EXPECT_EQ(six, none) << type;
     else
         EXPECT_LT(six, 2e-6) << type;
-    EXPECT_TRUE(six != none || has_floats()) << type << ": the same kernels ran";
+    EXPECT_TRUE(of_six != of_none || has_floats()) << type << ": the same kernels ran";
     // Digits may be preferred to three products where the weights are constant.
     if (has_floats())
         EXPECT_EQ(three, six) << type;
@@ -911,15 +918,16 @@ void check_attention(const char* type, const std::vector<std::pair<int, int>>& p
     const Emulation emulation;
     const LayerRuns runs(type, params, weights, {inputs[0]}, {},
                          {inputs.begin() + 1, inputs.end()});
-    const double six = runs.error(6), three = runs.error(3);
-    const double one = runs.error(1), none = runs.error(0);
+    std::vector<float> of_six, of_none;
+    const double six = runs.error(6, &of_six), three = runs.error(3);
+    const double one = runs.error(1), none = runs.error(0, &of_none);
     EXPECT_LT(none, 1e-5) << type;
     // Where bf16 alone has kernels, six products are the vectors' f32 ones.
     if (!host_kernel_set().split6)
         EXPECT_EQ(six, none) << type;
     else
         EXPECT_LT(six, 2e-6) << type;
-    EXPECT_TRUE(six != none || has_floats()) << type << ": the same kernels ran";
+    EXPECT_TRUE(of_six != of_none || has_floats()) << type << ": the same kernels ran";
     if (has_floats())
         EXPECT_EQ(three, six) << type;
     else
