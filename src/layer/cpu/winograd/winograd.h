@@ -55,6 +55,7 @@ struct WinogradTile {
 };
 typedef void (*WinogradTileOutput)(const WinogradTile& tile);
 
+// Layers do not take these yet: see ConvRunner::winograd_candidate().
 // Windows of 3 x 3 at steps of 2. Along an axis their outer taps read the even inputs of a tile, a
 // window of two taps at steps of 1: F(4, 2) by points 0, a, -a, b and infinity, ids 0 to 4, or F(3,
 // 2) by these but b, id 3, so that weights are made once. The middle tap reads the odd inputs, one
