@@ -1,7 +1,7 @@
 // bench_conv: times the candidates of a convolution, and compares them with what the library
 // expects.
 //
-//   bench_conv [--fit] [threads] [w,h,in,out,kernel,stride | MODEL.param ...]
+//   bench_conv [--fit] [threads] [w,h,in,out,kernel,stride[,dilation] | MODEL.param ...]
 //
 // Without shapes it takes those of well-known networks, and with a model those of its convolutions
 // without groups. conv_candidates.h describes the output. --fit ends with the constants of
@@ -24,7 +24,7 @@ using namespace quoll;
 namespace {
 
 struct ConvCase {
-    int w, h, in, out, kernel, stride;
+    int w, h, in, out, kernel, stride, dilation = 1;
 };
 const ConvCase kLayers[] = {
     {56, 56, 64, 64, 1, 1},     {56, 56, 64, 256, 1, 1},   {56, 56, 256, 64, 1, 1},
@@ -43,10 +43,10 @@ const ConvCase kLayers[] = {
     {13, 13, 48, 192, 3, 1},    {13, 13, 512, 256, 1, 1},  {224, 224, 3, 64, 3, 1}};
 
 ConvGeometry geometry_of(const ConvCase& l) {
-    const int pad = l.kernel / 2;
+    const int pad = l.kernel / 2 * l.dilation, extent = (l.kernel - 1) * l.dilation + 1;
     const auto axis = [&](int in) {
-        const int out = (in + 2 * pad - l.kernel) / l.stride + 1;
-        return WindowAxis{in, out, l.kernel, 1, l.stride, pad, pad};
+        const int out = (in + 2 * pad - extent) / l.stride + 1;
+        return WindowAxis{in, out, l.kernel, l.dilation, l.stride, pad, pad};
     };
     return ConvGeometry{axis(l.w), axis(l.h), WindowAxis::none(), 1, l.in, l.out};
 }
@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
     line.flag("--fit", fit, "fit the constants of cost_table.inc to the times of one thread");
     line.option("THREADS", threads, "default 1").between(1, 1024);
     line.option("LAYERS", words,
-                "w,h,in,out,kernel,stride, or MODEL.param; default: those of well-known "
+                "w,h,in,out,kernel,stride[,dilation], or MODEL.param; default: those of well-known "
                 "networks");
     int exit_code = 0;
     if (!line.parse(argc, argv, &exit_code)) return exit_code;
@@ -119,10 +119,12 @@ int main(int argc, char** argv) {
             models.push_back(word);
             continue;
         }
-        if (sscanf(word.c_str(), "%d,%d,%d,%d,%d,%d", &l.w, &l.h, &l.in, &l.out, &l.kernel,
-                   &l.stride) != 6 ||
-            std::min({l.w, l.h, l.in, l.out, l.kernel, l.stride}) < 1) {
-            fprintf(stderr, "bench_conv: '%s': expected w,h,in,out,kernel,stride or MODEL.param\n",
+        if (sscanf(word.c_str(), "%d,%d,%d,%d,%d,%d,%d", &l.w, &l.h, &l.in, &l.out, &l.kernel,
+                   &l.stride, &l.dilation) < 6 ||
+            std::min({l.w, l.h, l.in, l.out, l.kernel, l.stride, l.dilation}) < 1) {
+            fprintf(stderr,
+                    "bench_conv: '%s': expected w,h,in,out,kernel,stride[,dilation] or "
+                    "MODEL.param\n",
                     word.c_str());
             return 2;
         }

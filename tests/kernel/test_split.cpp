@@ -170,6 +170,51 @@ TEST(SplitPlan, far_rows) {
         }
 }
 
+std::vector<uint16_t> random_bfloats(size_t count) {
+    std::vector<uint16_t> values(count);
+    for (uint16_t& x : values) x = bfloat_from_float(uniform());
+    return values;
+}
+
+// Sums of so many channels that they are made in parts have the bits of sums in one, since the
+// parts before are what a tile begins with; and those are close to sums in double.
+TEST(SplitPlan, deep_sums) {
+    QUOLL_NEED_KERNELS();
+    const Case cases[] = {
+        {9, 7, 440, 48, 5, 5, 1, 1, 1, 1, 2, 2, 2, 2},           // a single-vector panel
+        {8, 8, 1184, 72, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},          // a shorter part at the end
+        {17, 16, 440, 32, 5, 5, 2, 2, 3, 3, 6, 6, 6, 6},         // planes
+        {60, 12, 1200, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},        // several blocks
+        {32, 32, 2048, 64, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},        // fcn_resnet50's head
+        {32, 32, 2048, 16, 3, 3, 1, 1, 12, 12, 12, 12, 12, 12},  // and deeplabv3_resnet50's
+    };
+    for (const SplitGemmKernels* kernels : all_kernels())
+        for (Case t : cases) {
+            if (!kernels->adds_sums) break;
+            t.in_pack = t.in_c % 16 == 0 ? 16 : 8, t.out_pack = t.out_c % 16 == 0 ? 16 : 8;
+            t.activation = t.in_w % 4;
+            t.residual = t.in_w == 8;
+            SCOPED_TRACE(text(*kernels, t));
+            SplitGemmKernels whole = *kernels;
+            whole.adds_sums = false;
+            if (t.in_c < 1200) check(*kernels, t);
+            Blobs b(t);
+            b.shape.reduced_in = b.shape.reduced_out = true;
+            const std::vector<uint16_t> in = random_bfloats(b.in.size());
+            const std::vector<uint16_t> residual = random_bfloats(b.out.size());
+            std::vector<uint16_t> want(b.out.size());
+            run(whole, t, b, in.data(), want.data(), residual.data());
+            for (int threads : {1, 2, 5, 16}) {
+                t.threads = threads;
+                ASSERT_NE(SplitPlan(*kernels, b.shape, threads).workspace(),
+                          SplitPlan(whole, b.shape, threads).workspace());
+                std::vector<uint16_t> got(b.out.size());
+                run(*kernels, t, b, in.data(), got.data(), residual.data());
+                ASSERT_EQ(got, want) << threads << " threads";
+            }
+        }
+}
+
 // What lies beside a window does not count, not even what is no number.
 TEST(SplitPlan, windows_end) {
     QUOLL_NEED_KERNELS();

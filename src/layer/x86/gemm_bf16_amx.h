@@ -35,6 +35,15 @@ void begin_bf16(int tile_rows) { begin_tiles(tile_rows, kUnitRowBytes, 2); }
 template <int products>
 constexpr int kTermsOfB = products == 2 ? 1 : kTerms<products>;
 
+// What the sums of a tile begin with.
+template <int products, int tiles, int vectors>
+QUOLL_TILE_INLINE void begin_sums(const SplitTile& t) {
+    if (products == 1 && t.adds)
+        load_sums<tiles, vectors>(t.sums, t.tile_rows);
+    else
+        clear_sums();
+}
+
 template <int products, int tiles, int vectors>
 void split_tile(const SplitTile& t) {
     // One product has 8 bits of precision, so that adding in several chains gains nothing.
@@ -45,7 +54,7 @@ void split_tile(const SplitTile& t) {
     size_t s = 0;
     for (size_t section = 0; section < sections; section++) {
         const size_t end = t.num_steps * (section + 1) / sections;
-        clear_sums();
+        begin_sums<products, tiles, vectors>(t);
         for (; s < end; s++) {
             step.a = t.a + t.steps[s];
             step.template run<products>();
@@ -81,10 +90,11 @@ void chain_tile(const SplitTile& t, const SplitEpilogue& epilogue) {
         done += count;
     };
     if (rows > 0) {
-        char* to = (char*)epilogue.sums;
-        step.template run<products>(StoreBefore{to, to + t.tile_rows * 128});
+        const char* from = products == 1 && t.adds ? (const char*)t.sums : nullptr;
+        step.template run<products>(
+            StoreBefore{(char*)epilogue.sums, t.tile_rows * (ptrdiff_t)128, from});
     } else {
-        clear_sums();
+        begin_sums<products, 2, 2>(t);
         step.template run<products>();
     }
     fetcher.fetch();
@@ -179,7 +189,8 @@ constexpr SplitGemmKernels split_kernels() {
             false,
             nullptr,
             softmax_kernel<products>(),
-            two_products<products>()};
+            two_products<products>(),
+            products == 1};
 }
 
 }  // namespace

@@ -29,15 +29,21 @@ void begin_tiles(int tile_rows, int k_bytes, int b_tiles) {
 
 void end_tiles() { tile_release(); }
 
-// Sums that are in the tiles when a step begins: each tile is stored and cleared before the step
-// adds to it. Rows of both columns follow each other.
+// Sums that are in the tiles when a step begins: before the step adds to it, each tile is stored
+// and begins anew. Rows of both columns follow each other.
 struct StoreBefore {
-    char *first, *second;  // tile of rows
+    char* to;
+    ptrdiff_t second;  // from the first tile of rows to the second
+    const char* from;  // what the tiles begin with; null: zeros
 
     template <int sum>
     QUOLL_TILE_INLINE void turn() const {
-        tile_store<sum>((sum < 2 ? first : second) + sum % 2 * 64, 128);
-        tile_zero<sum>();
+        const ptrdiff_t place = (sum < 2 ? 0 : second) + sum % 2 * 64;
+        tile_store<sum>(to + place, 128);
+        if (from)
+            tile_load<sum>(from + place, 128);
+        else
+            tile_zero<sum>();
     }
 };
 struct KeepSums {
@@ -126,6 +132,17 @@ QUOLL_TILE_INLINE void start_sums(const void* row) {
 
 QUOLL_TILE_INLINE void clear_sums() {
     tile_zero<0>(), tile_zero<1>(), tile_zero<2>(), tile_zero<3>();
+}
+
+// From where store_sums has left them.
+template <int tiles, int vectors>
+QUOLL_TILE_INLINE void load_sums(const void* sums, int tile_rows) {
+    constexpr ptrdiff_t row = vectors * 64;
+    const char *from = (const char*)sums, *second = from + tile_rows * row;
+    tile_load<0>(from, row);
+    if constexpr (vectors == 2) tile_load<1>(from + 64, row);
+    if constexpr (tiles == 2) tile_load<2>(second, row);
+    if constexpr (tiles == 2 && vectors == 2) tile_load<3>(second + 64, row);
 }
 
 template <int tiles, int vectors>

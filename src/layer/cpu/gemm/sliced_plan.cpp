@@ -213,7 +213,7 @@ public:
     void scale(ptrdiff_t at, size_t pixels, float* scales) const override;
     void pack_a(ptrdiff_t at, int channel, size_t pixels, const float* scales,
                 char* to) const override;
-    void multiply(const char* a, size_t block, size_t first, size_t last) const override;
+    void multiply(const TilePlan::Task& task) const override;
 
     const SlicedPlan& own;
     const TileShape& shape;
@@ -339,15 +339,15 @@ struct SlicedPlan::Work::Chain {
 
 // A pair of tiles is multiplied by both halves of a panel while its rows are in the first-level
 // cache.
-void SlicedPlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
-    Chain chain(*this, a);
-    for (size_t panel = first; panel < last; panel++) {
+void SlicedPlan::Work::multiply(const TilePlan::Task& task) const {
+    Chain chain(*this, task.a);
+    for (size_t panel = task.first; panel < task.last; panel++) {
         const size_t n0 = panel * kUnitColumns, n1 = n0 + kSlicedColumns;
         const bool full = n1 < (size_t)shape.out_channels;
         const SplitStore low = tile_store(shape, n0, kSlicedColumns, bias, target, activation);
         SplitStore high = {};
         if (full) high = tile_store(shape, n1, kSlicedColumns, bias, target, activation);
-        const TilePlan::Pairs pairs(own.plan_, a, (const char*)weights, block, panel);
+        const TilePlan::Pairs pairs(own.plan_, task, (const char*)weights, panel);
         for (size_t i = 0; i < pairs.size(); i++) {
             TilePlan::Pair pair = pairs[i];
             if (pair.operands.next_in_order && full) pair.operands.next_bytes /= 2;

@@ -40,6 +40,9 @@ struct SplitTile : TileOperands {
     // of k are not zero, an even number; kernels may multiply the others.
     size_t full_steps;
     int last_pairs;
+    // Whether the sums begin with those that are there, as a kernel has left them. Only kernels
+    // with `adds_sums` know that.
+    bool adds = false;
     // Null: the panel's steps are taken in order; else which of them step s is. Only vectors
     // without lists (vector_macs) know these.
     const int32_t* b_steps;
@@ -197,6 +200,7 @@ struct SplitGemmKernels {
     // values if it is one; or null.
     SplitSoftmaxKernel softmax;
     const SplitGemmKernels* two_products;  // of kernels of one: those of two; or null
+    bool adds_sums;                        // tile and chain know SplitTile::adds
     int b_terms() const { return products == 2 ? 1 : terms; }
     int word_bytes() const { return quads ? 8 : 4; }
 };

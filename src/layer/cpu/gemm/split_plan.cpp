@@ -82,6 +82,7 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
     const double row = kernels.list ? costs.split_row_values : costs.split_row;
     unit.row_cycles = tile_group(shape) > 1 ? 0 : row * columns / kUnitColumns;
     unit.scaled_pixels = 0;
+    unit.adds_parts = kernels.adds_sums;
     if (reads_in_place(kernels, shape)) {
         unit.pixel_bytes = shape.in_pixel * (ptrdiff_t)sizeof(uint16_t);
         unit.channels_bytes = 2 * block_bytes(shape);
@@ -183,7 +184,7 @@ public:
     void pad(char* to, size_t positions) const override;
     void pack_a(ptrdiff_t at, int channel, size_t pixels, const float*, char* to) const override;
     const char* input() const override { return (const char*)in; }
-    void multiply(const char* a, size_t block, size_t first, size_t last) const override;
+    void multiply(const TilePlan::Task& task) const override;
 
     const SplitGemmKernels& kernels;
     const TilePlan& plan;
@@ -204,7 +205,7 @@ private:
     }
     void pack_windows(ptrdiff_t at, int value, size_t count, char* to) const;
     bool chains(const SplitStore& store, size_t steps) const;
-    void multiply_lists(const char* a, size_t block, size_t first, size_t last) const;
+    void multiply_lists(const TilePlan::Task& task) const;
     void run_direct(SplitTile tile, SplitStore store, int rows) const;
 };
 
@@ -261,7 +262,7 @@ bool SplitPlan::Work::chains(const SplitStore& store, size_t steps) const {
 // Tiles of several panels are one list, which is full when it has so many.
 enum { kListTiles = 8 };
 
-void SplitPlan::Work::multiply_lists(const char* a, size_t block, size_t first, size_t last) const {
+void SplitPlan::Work::multiply_lists(const TilePlan::Task& task) const {
     enum { kSums = kUnitTiles * kUnitRows * kUnitColumns };
     alignas(64) float sums[kListTiles * kSums];
     SplitTile list[kListTiles];
@@ -274,10 +275,10 @@ void SplitPlan::Work::multiply_lists(const char* a, size_t block, size_t first, 
             finish_tile_sums(*kernels.to_c, stores[i], activation, list[i].sums, rows[i]);
         count = 0;
     };
-    for (size_t panel = first; panel < last; panel++) {
+    for (size_t panel = task.first; panel < task.last; panel++) {
         SplitStore store = tile_store(shape, panel * kUnitColumns, kUnitColumns, bias,
                                       {out, residual, residual_block}, activation);
-        const TilePlan::Pairs pairs(plan, a, weights, block, panel);
+        const TilePlan::Pairs pairs(plan, task, weights, panel);
         if (count && store.width != stores[0].width) finish(kUnitTiles);
         for (size_t i = 0; i < pairs.size(); i++) {
             const TilePlan::Pair pair = pairs[i];
@@ -303,8 +304,8 @@ void SplitPlan::Work::run_direct(SplitTile tile, SplitStore store, int rows) con
     }
 }
 
-void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
-    if (kernels.list) return multiply_lists(a, block, first, last);
+void SplitPlan::Work::multiply(const TilePlan::Task& task) const {
+    if (kernels.list) return multiply_lists(task);
     alignas(64) float sums[kUnitTiles * kUnitRows * kUnitColumns];
     SplitTile tile;
     tile.sums = sums;
@@ -312,20 +313,23 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
     tile.half = reads_in_place(kernels, shape) ? block_bytes(shape) : kUnitRowBytes / 2;
     SplitEpilogue epilogue = {};
     epilogue.sums = sums;
-    for (size_t panel = first; panel < last; panel++) {
+    for (size_t panel = task.first; panel < task.last; panel++) {
         SplitStore store = tile_store(shape, panel * kUnitColumns, kUnitColumns, bias,
                                       {out, residual, residual_block}, activation);
         const bool direct = kReadsInPlace && kernels.direct && !residual && store.slope == 1.f &&
                             is_whole(store, kUnitColumns, activation);
-        const TilePlan::Pairs pairs(plan, a, weights, block, panel);
+        const TilePlan::Pairs pairs(plan, task, weights, panel);
         for (size_t i = 0; i < pairs.size(); i++) {
             const TilePlan::Pair pair = pairs[i];
             (TileOperands&)tile = pair.operands;
             // Those of full channels come first, and a tile has all or some taps of each block.
             tile.b_steps = pair.b_steps;
+            tile.sums = pair.sums ? pair.sums : sums;
+            tile.adds = pair.sums && task.part > 0;
             tile.full_steps = pair.b_steps ? steps.full * tile.num_steps / steps.count : steps.full;
             store.rows = pair.places;
-            if (pair.tiles == kUnitTiles && chains(store, tile.num_steps)) {
+            const bool complete = !pair.sums || plan.is_last(task);
+            if (complete && pair.tiles == kUnitTiles && chains(store, tile.num_steps)) {
                 kernels.chain[store.bf16](tile, epilogue);
                 epilogue.store = store;
                 if (store.slope == 1.f) epilogue.store.pass = activation.pass;
@@ -340,7 +344,7 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
                 continue;
             }
             kernels.tile[pair.tiles - 1][store.width > 16](tile);
-            finish_tile_sums(*kernels.to_c, store, activation, sums, pair.rows);
+            if (complete) finish_tile_sums(*kernels.to_c, store, activation, tile.sums, pair.rows);
         }
     }
     if (epilogue.rows) kernels.end_chain(epilogue);

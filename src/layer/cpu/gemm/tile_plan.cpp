@@ -19,6 +19,8 @@ bool same(const ConvAxis& a, const ConvAxis& b) {
 
 size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
+enum { kPairSums = kUnitTiles * kUnitRows * kUnitColumns };
+
 }  // namespace
 
 bool operator==(const TileShape& a, const TileShape& b) {
@@ -141,6 +143,8 @@ TilePlan::TilePlan(const Unit& unit, const TileShape& shape, int threads)
       channel_blocks_(divide_up(shape.in_channels, unit.step_channels)),
       planes_(x_.phases.size() * y_.phases.size()),
       panels_(divide_up(shape.out_channels, kUnitColumns)),
+      parts_(1),
+      part_blocks_(channel_blocks_),
       panel_bytes_(channel_blocks_ * steps_across() * shape.y.kernel * unit.step_bytes) {
     if (shape.x.stride == 1) {
         // The padding at the end of a row is that at the beginning of the next.
@@ -149,6 +153,7 @@ TilePlan::TilePlan(const Unit& unit, const TileShape& shape, int threads)
         if (begin < end) pitch_ -= std::min(std::min(begin, x_.length - end), x_.shift);
     }
     choose_tiles();
+    choose_parts();
     if (!clipped() && rows_are_far()) {
         y_ = Axis::of_taps(shape.y);
         planes_ = x_.phases.size() * y_.phases.size();
@@ -244,7 +249,8 @@ double TilePlan::weight_cycles(double bytes, int threads) const {
 // Laying out and multiplying of a block, which has so many positions, by some panels.
 double TilePlan::task_cycles(size_t pairs, size_t positions, size_t panels) const {
     const double steps = (double)channel_blocks_ * taps_;
-    const double tile = steps * unit_.step_cycles * row_cost(tile_rows_) + unit_.finish_cycles;
+    const double tile =
+        steps * unit_.step_cycles * row_cost(tile_rows_) + (double)parts_ * unit_.finish_cycles;
     const size_t tiles = std::min(pairs * pair_tiles_, starts_.size());
     const size_t halves = std::min(2 * panels, divide_up(shape_.out_channels, kUnitColumns / 2));
     const double values =
@@ -253,10 +259,24 @@ double TilePlan::task_cycles(size_t pairs, size_t positions, size_t panels) cons
            (double)tiles * tile_rows_ * panels * unit_.row_cycles;
 }
 
+// Parts where a panel would take so much of the second-level cache that little is left for what is
+// read and fetched between one pair of tiles and the next.
+void TilePlan::choose_parts() {
+    enum { kMostPanel = 640 * 1024, kPartPanel = 320 * 1024 };
+    if (!unit_.adds_parts || clipped() || starts_.size() <= kUnitTiles ||
+        panel_bytes_ <= kMostPanel)
+        return;
+    const size_t parts = std::min(channel_blocks_, divide_up(panel_bytes_, kPartPanel));
+    part_blocks_ = divide_up(channel_blocks_, parts);
+    parts_ = divide_up(channel_blocks_, part_blocks_);
+}
+
 // Bytes of a block's buffer that stay in the second-level cache beside a panel.
 size_t TilePlan::buffer_budget() const {
     const size_t cache = (size_t)unit_.costs->tile_cache, least = 640 * 1024;
-    const size_t panel = panel_bytes_;
+    const size_t part = part_panel_bytes();
+    // The next panel and the sums of parts go through the cache, too.
+    const size_t panel = parts_ > 1 ? 2 * part : part;
     const size_t budget = std::max(least, cache > panel ? cache - panel : 0);
     // Weights that stay there too may be read once a block; what a smaller buffer leaves of the
     // cache keeps the blobs.
@@ -265,7 +285,7 @@ size_t TilePlan::buffer_budget() const {
 
 // Whether fewer values are laid out if each row of a window is a plane.
 bool TilePlan::rows_are_far() const {
-    const double position = (double)channel_blocks_ * planes_ * unit_.position_bytes;
+    const double position = (double)part_blocks_ * planes_ * unit_.position_bytes;
     const double halo = (double)y_.shift * pitch_;
     const double outputs =
         std::min((double)buffer_budget() / position - halo, (double)shape_.y.out * pitch_);
@@ -276,7 +296,7 @@ bool TilePlan::rows_are_far() const {
 // Blocks that keep to the budget, and as many tasks as keep the threads busy.
 void TilePlan::choose_blocks() {
     const size_t pairs = pairs_of(starts_.size());
-    const size_t position = channel_blocks_ * planes_ * unit_.position_bytes;
+    const size_t position = part_blocks_ * planes_ * unit_.position_bytes;
     const size_t cache = (size_t)unit_.costs->tile_cache;
     const size_t panel = panel_bytes_, budget = buffer_budget();
     const size_t halo = (size_t)y_.shift * pitch_ + x_.shift;
@@ -309,15 +329,17 @@ void TilePlan::choose_blocks() {
     scales_at_ = unit_.in_place() ? (size_t)kUnitRowBytes : plane_length_ * position;
     // A row's last step may go beyond its positions.
     if (unit_.row_steps) scales_at_ = divide_up(scales_at_ + kUnitRowBytes, 64) * 64;
-    share_ =
+    sums_at_ =
         scales_at_ + (unit_.scaled_pixels ? divide_up(plane_length_ * sizeof(float), 64) * 64 : 0);
+    const size_t sums = divide_up(pairs, blocks_) * divide_up(panels_, groups_) * kPairSums;
+    share_ = sums_at_ + (parts_ > 1 ? sums * sizeof(float) : 0);
 }
 
 void TilePlan::add_steps() {
     if (clipped()) return add_clipped_steps();
     const ConvAxis& y = shape_.y;
     std::vector<ptrdiff_t> steps;
-    for (size_t c = 0; c < channel_blocks_; c++)
+    for (size_t c = 0; c < part_blocks_; c++)
         for (int ky = 0; ky < y.kernel; ky++)
             for (int s = 0; s < steps_across(); s++) {
                 const int kx = unit_.row_steps ? 0 : s;
@@ -343,21 +365,21 @@ void TilePlan::block_tiles(size_t block, size_t* first, size_t* last) const {
 
 void TilePlan::Work::scale(ptrdiff_t, size_t, float*) const {}
 
-// All channels of pixels of a row.
-void TilePlan::pack_pixels(const Work& work, ptrdiff_t at, size_t pixels, char* to,
+// All channels of a part, of pixels of a row.
+void TilePlan::pack_pixels(const Work& work, size_t part, ptrdiff_t at, size_t pixels, char* to,
                            float* scales) const {
     const TileShape& s = shape_;
     if (unit_.scaled_pixels) work.scale(at, pixels, scales);
-    for (size_t c = 0; c < channel_blocks_; c++) {
-        const int channel = (int)c * unit_.step_channels;
+    for (size_t c = 0; c < part_length(part); c++) {
+        const int channel = (int)(part_begin(part) + c) * unit_.step_channels;
         work.pack_a(at + (ptrdiff_t)(channel / s.in_pack) * s.in_block, channel, pixels, scales,
                     to + c * planes_ * plane_length_ * unit_.position_bytes);
     }
 }
 
-// Positions q0 <= q < q1 of a row of one plane, all channels.
-void TilePlan::pack_line(const Work& work, int line, int plane_y, int plane_x, int q0, int q1,
-                         char* to, float* scales) const {
+// Positions q0 <= q < q1 of a row of one plane, all channels of a part.
+void TilePlan::pack_line(const Work& work, size_t part, int line, int plane_y, int plane_x, int q0,
+                         int q1, char* to, float* scales) const {
     const TileShape& s = shape_;
     // Behind the last item there is padding.
     const int item = std::min(line / item_rows_, s.items - 1), y = line - item * item_rows_;
@@ -368,7 +390,7 @@ void TilePlan::pack_line(const Work& work, int line, int plane_y, int plane_x, i
     left = std::min(std::max(left, q0), q1);
     right = std::min(std::max(right, left), q1);
     if (unit_.scaled_pixels) std::fill(scales, scales + (q1 - q0), 0.f);
-    for (size_t c = 0; c < channel_blocks_ && (left > q0 || q1 > right); c++) {
+    for (size_t c = 0; c < part_length(part) && (left > q0 || q1 > right); c++) {
         char* at = to + c * planes_ * plane_length_ * unit_.position_bytes;
         work.pad(at, left - q0);
         work.pad(at + (right - q0) * position_step(), q1 - right);
@@ -377,12 +399,12 @@ void TilePlan::pack_line(const Work& work, int line, int plane_y, int plane_x, i
     const int most = unit_.scaled_pixels ? unit_.scaled_pixels : q1 - q0;
     for (int q = left; q < right; q += most) {
         const ptrdiff_t column = (ptrdiff_t)q * s.x.stride + x_.phases[plane_x] - s.x.before;
-        pack_pixels(work, item * s.in_item + row * s.in_row + column * s.in_pixel,
+        pack_pixels(work, part, item * s.in_item + row * s.in_row + column * s.in_pixel,
                     std::min(most, right - q), to + (q - q0) * position_step(), scales + (q - q0));
     }
 }
 
-void TilePlan::pack_block(const Work& work, size_t block, char* to) const {
+void TilePlan::pack_block(const Work& work, size_t block, size_t part, char* to) const {
     if (clipped()) return pack_clipped(work, to);
     size_t first, last;
     block_tiles(block, &first, &last);
@@ -394,7 +416,7 @@ void TilePlan::pack_block(const Work& work, size_t block, char* to) const {
         char* plane_to = to + plane * plane_length_ * unit_.position_bytes;
         for (int p = begin; p < end;) {
             const int y = p / pitch_, stop = std::min(end, (y + 1) * pitch_);
-            pack_line(work, y, plane_y, plane_x, p - y * pitch_, stop - y * pitch_,
+            pack_line(work, part, y, plane_y, plane_x, p - y * pitch_, stop - y * pitch_,
                       plane_to + (size_t)(p - begin) * position_step(), scales(to) + (p - begin));
             p = stop;
         }
@@ -407,18 +429,34 @@ void TilePlan::pack_block(const Work& work, size_t block, char* to) const {
 // single pair as it goes, so many bytes ahead.
 enum { kLongPanel = 512 * 1024, kAhead = 32 * 1024 };
 
-TilePlan::Pairs::Pairs(const TilePlan& plan, const char* a, const char* weights, size_t block,
-                       size_t panel)
-    : plan_(plan), a_(a) {
-    const size_t bytes = plan.panel_bytes_;
-    plan.block_tiles(block, &first_, &last_);
+// Where a part of a panel begins: a single-vector one is half as large.
+const char* TilePlan::part_panel(const char* weights, size_t panel, size_t part) const {
+    const bool full = (size_t)shape_.out_channels > panel * kUnitColumns + kUnitColumns / 2;
+    const size_t before = panel_bytes_ / channel_blocks_ * part_begin(part);
+    return weights + panel * panel_bytes_ + (full ? before : before / 2);
+}
+
+TilePlan::Pairs::Pairs(const TilePlan& plan, const Task& task, const char* weights, size_t panel)
+    : plan_(plan), a_(task.a), b_(plan.part_panel(weights, panel, task.part)), sums_(nullptr) {
+    plan.block_tiles(task.block, &first_, &last_);
     size_ = plan.pairs_of(last_ - first_);
-    b_ = weights + panel * bytes;
+    const size_t length = plan.part_length(task.part);
+    num_steps_ = length * plan.steps_across() * plan.shape_.y.kernel;
+    bytes_ = plan.panel_bytes_ / plan.channel_blocks_ * length;
+    next_ = b_ + plan.panel_bytes_;
+    bool fetch = (panel + 2) * kUnitColumns <= (size_t)plan.shape_.out_channels;
+    if (plan.parts_ > 1) {
+        const size_t index = (panel - task.first) * size_;
+        sums_ = (float*)(task.a + plan.sums_at_) + index * kPairSums;
+        if (panel + 1 == task.last && !plan.is_last(task)) {
+            next_ = plan.part_panel(weights, task.first, task.part + 1);
+            fetch = plan.part_length(task.part + 1) == length;
+        }
+    }
     // Weights that do not stay in the cache are fetched while the panel before them is at work.
     const size_t stays = plan.unit_.on_vectors ? 256 * 1024 : 1024 * 1024;
-    const bool fetch = bytes * plan.panels_ > stays &&
-                       (panel + 2) * kUnitColumns <= (size_t)plan.shape_.out_channels;
-    fetched_ = fetch ? divide_up(bytes / size_, 64) * 64 : 0;
+    fetch = fetch && plan.panel_bytes_ * plan.panels_ > stays;
+    fetched_ = fetch ? divide_up(bytes_ / size_, 64) * 64 : 0;
 }
 
 TilePlan::Pair TilePlan::Pairs::operator[](size_t i) const {
@@ -449,31 +487,33 @@ TilePlan::Pair TilePlan::Pairs::operator[](size_t i) const {
     }
     const Steps& steps = p.steps_[p.clipped() ? p.step_of_[t] : 0];
     o.steps = steps.a.data();
-    o.num_steps = steps.a.size();
+    o.num_steps = sums_ ? num_steps_ : steps.a.size();
+    pair.sums = sums_ ? sums_ + i * kPairSums : nullptr;
     pair.b_steps = steps.b.empty() ? nullptr : steps.b.data();
     o.b = b_;
-    const size_t bytes = p.panel_bytes_;
-    o.next_bytes = std::min(fetched_, bytes - std::min(bytes, i * fetched_));
-    o.next_in_order = size_ == 1 && bytes > kLongPanel;
-    o.next = !o.next_bytes ? nullptr : o.next_in_order ? b_ + kAhead : b_ + bytes + i * fetched_;
+    o.next_bytes = std::min(fetched_, bytes_ - std::min(bytes_, i * fetched_));
+    o.next_in_order = size_ == 1 && bytes_ > kLongPanel;
+    o.next = !o.next_bytes ? nullptr : o.next_in_order ? b_ + kAhead : next_ + i * fetched_;
     return pair;
 }
 
 void TilePlan::run(const Work& work, float* workspace) const {
     run_region((int64_t)(blocks_ * groups_), threads_, [&](Claims& claims) {
         char* own = (char*)workspace + claims.thread() * share_;
-        size_t held = blocks_;  // the block that `own` holds
+        size_t held = blocks_;  // the block that `own` holds, if all of it
         work.begin(tile_rows_);
         for (int64_t t, end; claims.next(&t, &end);)
             for (; t < end; t++) {
                 const size_t block = t / groups_, group = t % groups_;
-                if (unit_.in_place())
-                    own = const_cast<char*>(work.input());
-                else if (block != held)
-                    pack_block(work, block, own);
-                held = block;
                 const size_t p0 = partition_begin(panels_, groups_, group);
-                work.multiply(own, block, p0, p0 + partition_length(panels_, groups_, group));
+                const size_t p1 = p0 + partition_length(panels_, groups_, group);
+                if (unit_.in_place()) own = const_cast<char*>(work.input());
+                for (size_t part = 0; part < parts_; part++) {
+                    if (!unit_.in_place() && (block != held || parts_ > 1))
+                        pack_block(work, block, part, own);
+                    work.multiply({own, block, part, p0, p1});
+                }
+                held = block;
             }
         work.end();
     });

@@ -10,12 +10,18 @@
 // rows are so wide that those between a block's first and last tap would be most of the buffer,
 // each row of a window is a plane of its own, which holds the pixels of the block's outputs alone.
 //
+// A panel of many channels leaves the second-level cache before the next pair of tiles reads it
+// again. Such sums are made in parts, one range of channels after another: of a range the block's
+// input and a panel stay in the cache, and the sums of all the block's tiles and panels lie in the
+// buffer meanwhile.
+//
 // Where most taps of the windows lie in the padding (dilations as wide as the map), vectors take
 // tiles of outputs whose windows have the same taps inside the input, and these taps alone; the
 // buffer is the input as it is.
 #ifndef QUOLL_LAYER_CPU_CONV_TILE_PLAN_H
 #define QUOLL_LAYER_CPU_CONV_TILE_PLAN_H
 
+#include <algorithm>
 #include <vector>
 
 #include "layer/cpu/gemm/conv_plan.h"
@@ -77,6 +83,7 @@ public:
         int word_bytes = 4;
         bool on_vectors = false;  // a tile of fewer rows takes less time in proportion
         bool clips = false;       // kernels know Pair::b_steps
+        bool adds_parts = false;  // kernels know Pair::sums
         // Not 0: the input of a 1x1 kernel is not laid out but read where it lies, pixels so many
         // bytes apart; so are the channels of a step and those of the next.
         ptrdiff_t pixel_bytes = 0, channels_bytes = 0;
@@ -85,6 +92,11 @@ public:
         int row_steps = 0;
         size_t row_step_bytes = 0;
         bool in_place() const { return kReadsInPlace && pixel_bytes != 0; }
+    };
+    // A part of the channels of a block, whose input lies at `a`, by the panels first <= p < last.
+    struct Task {
+        const char* a;
+        size_t block, part, first, last;
     };
     // What is done for one run. Offsets count positions and values, not bytes.
     class Work {
@@ -102,8 +114,8 @@ public:
                             char* to) const = 0;
         // The input, where it is not laid out.
         virtual const char* input() const { return nullptr; }
-        // All tiles of a block, whose input lies at `a`, by the panels first <= p < last.
-        virtual void multiply(const char* a, size_t block, size_t first, size_t last) const = 0;
+        // All tiles of the block.
+        virtual void multiply(const Task& task) const = 0;
 
     protected:
         ~Work() = default;
@@ -139,19 +151,24 @@ public:
         int tiles, rows;
         const int32_t* places;
         const int32_t* b_steps;  // which steps of the panel; null: all, in order
+        // Null: the operands have all channels. Else they have those of a part, and this is where
+        // the sums of the parts before it are and those with it go.
+        float* sums;
     };
-    // Of a block whose input lies at `a` and of one panel.
+    // Of a task and of one panel.
     class Pairs {
     public:
-        Pairs(const TilePlan& plan, const char* a, const char* weights, size_t block, size_t panel);
+        Pairs(const TilePlan& plan, const Task& task, const char* weights, size_t panel);
         size_t size() const { return size_; }
         Pair operator[](size_t i) const;
 
     private:
         const TilePlan& plan_;
-        const char *a_, *b_;
-        size_t first_, last_, size_, fetched_;
+        const char *a_, *b_, *next_;
+        float* sums_;
+        size_t first_, last_, size_, bytes_, num_steps_, fetched_;
     };
+    bool is_last(const Task& task) const { return task.part + 1 == parts_; }
 
 private:
     // How an axis' positions form planes: position q of the plane of phase p is the input's
@@ -181,6 +198,14 @@ private:
     double row_cost(int rows) const;
     // Of a kernel row.
     int steps_across() const { return unit_.row_steps ? unit_.row_steps : shape_.x.kernel; }
+    void choose_parts();
+    // Channel blocks of a part, all of which the buffer holds at a time.
+    size_t part_begin(size_t part) const { return part * part_blocks_; }
+    size_t part_length(size_t part) const {
+        return std::min(part_blocks_, channel_blocks_ - part_begin(part));
+    }
+    size_t part_panel_bytes() const { return panel_bytes_ / channel_blocks_ * part_blocks_; }
+    const char* part_panel(const char* weights, size_t panel, size_t part) const;
     size_t buffer_budget() const;
     bool rows_are_far() const;
     void clip(double usual);
@@ -208,11 +233,12 @@ private:
     size_t block_positions(size_t pairs) const;
     double task_cycles(size_t pairs, size_t positions, size_t panels) const;
     void block_tiles(size_t block, size_t* first, size_t* last) const;
-    void pack_block(const Work& work, size_t block, char* to) const;
+    void pack_block(const Work& work, size_t block, size_t part, char* to) const;
     void pack_clipped(const Work& work, char* to) const;
-    void pack_line(const Work& work, int line, int plane_y, int plane_x, int q0, int q1, char* to,
-                   float* scales) const;
-    void pack_pixels(const Work& work, ptrdiff_t at, size_t pixels, char* to, float* scales) const;
+    void pack_line(const Work& work, size_t part, int line, int plane_y, int plane_x, int q0,
+                   int q1, char* to, float* scales) const;
+    void pack_pixels(const Work& work, size_t part, ptrdiff_t at, size_t pixels, char* to,
+                     float* scales) const;
 
     const Unit unit_;
     const TileShape shape_;
@@ -230,11 +256,13 @@ private:
     std::vector<Steps> steps_;     // one, or [range of y][range of x]
     std::vector<int32_t> step_of_;  // a tile's index into these, where there are several
     size_t channel_blocks_, planes_, panels_;
-    size_t panel_bytes_;      // of weights
-    size_t blocks_, groups_;  // of tiles and of panels: a task is one of each
-    size_t plane_length_;     // positions in the buffer
-    size_t scales_at_;        // bytes from a buffer's begin
-    size_t share_;            // bytes of a thread's buffer
+    size_t parts_, part_blocks_;  // of the channel blocks; those of a part, but perhaps the last
+    size_t panel_bytes_;          // of weights
+    size_t blocks_, groups_;      // of tiles and of panels: a task is one of each
+    size_t plane_length_;         // positions in the buffer
+    size_t scales_at_;            // bytes from a buffer's begin
+    size_t sums_at_;              // likewise, where there are several parts
+    size_t share_;                // bytes of a thread's buffer
     double cycles_;
 };
 

@@ -107,8 +107,8 @@ void TilePlan::add_clipped_steps() {
 void TilePlan::pack_clipped(const Work& work, char* to) const {
     const size_t pixels = (size_t)shape_.x.in * shape_.y.in;
     for (int y = 0; y < shape_.y.in; y++)
-        pack_pixels(work, y * shape_.in_row, shape_.x.in, to + (size_t)y * pitch_ * position_step(),
-                    nullptr);
+        pack_pixels(work, 0, y * shape_.in_row, shape_.x.in,
+                    to + (size_t)y * pitch_ * position_step(), nullptr);
     for (size_t c = 0; c < channel_blocks_; c++)
         work.pad(to + c * plane_length_ * unit_.position_bytes + pixels * position_step(),
                  plane_length_ - pixels);

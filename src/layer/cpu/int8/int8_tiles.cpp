@@ -236,7 +236,7 @@ public:
         else
             pack_pixels(at, channel, pixels, own.shape_.x.stride, to, own.position_);
     }
-    void multiply(const char* a, size_t block, size_t first, size_t last) const override;
+    void multiply(const TilePlan::Task& task) const override;
 
     const Int8TilePlan& own;
     const Int8Result& result;
@@ -253,7 +253,7 @@ private:
     void fill_words(char* to, int first, size_t pixels, int value) const;
     void pack_words(ptrdiff_t at, int channel, size_t pixels, char* to) const;
     void set_columns(Int8UnitTile* tile, size_t width) const;
-    void multiply_lists(const char* a, size_t block, size_t first, size_t last) const;
+    void multiply_lists(const TilePlan::Task& task) const;
     const Int8Kernels& kernels() const { return result.weights->kernels(); }
 };
 
@@ -369,8 +369,7 @@ void Int8TilePlan::Work::set_columns(Int8UnitTile* tile, size_t width) const {
 // Tiles of several panels are one list, which is full when it has so many.
 enum { kListTiles = 8 };
 
-void Int8TilePlan::Work::multiply_lists(const char* a, size_t block, size_t first,
-                                        size_t last) const {
+void Int8TilePlan::Work::multiply_lists(const TilePlan::Task& task) const {
     enum { kSums = kUnitTiles * kUnitRows * kUnitColumns };
     alignas(64) int32_t sums[kListTiles * kSums];
     Int8UnitTile list[kListTiles];
@@ -387,12 +386,11 @@ void Int8TilePlan::Work::multiply_lists(const char* a, size_t block, size_t firs
             this->finish(rows[i].panel, rows[i].places, rows[i].count, list[i].sums);
         count = 0;
     };
-    for (size_t index = first; index < last; index++) {
+    for (size_t index = task.first; index < task.last; index++) {
         const size_t n0 = index * kUnitColumns;
         if (n0 + kUnitColumns > result.weights->columns()) finish(kUnitTiles);
         Int8Panel& panel = panels[index % kListTiles].emplace(result, n0, (size_t)kUnitColumns);
-        const TilePlan::Pairs pairs(own.plan_, a, (const char*)result.weights->packed(), block,
-                                    index);
+        const TilePlan::Pairs pairs(own.plan_, task, (const char*)result.weights->packed(), index);
         for (size_t i = 0; i < pairs.size(); i++) {
             const TilePlan::Pair pair = pairs[i];
             Int8UnitTile& tile = list[count];
@@ -408,8 +406,8 @@ void Int8TilePlan::Work::multiply_lists(const char* a, size_t block, size_t firs
     finish(kUnitTiles);
 }
 
-void Int8TilePlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
-    if (kInt8Lists) return multiply_lists(a, block, first, last);
+void Int8TilePlan::Work::multiply(const TilePlan::Task& task) const {
+    if (kInt8Lists) return multiply_lists(task);
     alignas(64) int32_t sums[kUnitTiles * kUnitRows * kUnitColumns];
     Int8UnitTile tile;
     tile.step_k_groups = own.step_ / 4;
@@ -417,12 +415,11 @@ void Int8TilePlan::Work::multiply(const char* a, size_t block, size_t first, siz
     Epilogue epilogue = {};
     epilogue.sums = sums, epilogue.work = this, epilogue.finish = &Epilogue::finish_all;
     std::optional<Int8Panel> panels[2];  // this one, and that of the rest
-    for (size_t index = first; index < last; index++) {
+    for (size_t index = task.first; index < task.last; index++) {
         Int8Panel& panel =
             panels[index % 2].emplace(result, index * kUnitColumns, (size_t)kUnitColumns);
         tile.init = panel.init();
-        const TilePlan::Pairs pairs(own.plan_, a, (const char*)result.weights->packed(), block,
-                                    index);
+        const TilePlan::Pairs pairs(own.plan_, task, (const char*)result.weights->packed(), index);
         for (size_t i = 0; i < pairs.size(); i++) {
             const TilePlan::Pair pair = pairs[i];
             (TileOperands&)tile = pair.operands;
