@@ -842,6 +842,77 @@ TEST(SplitLayers, Convolution) {
     }
 }
 
+// In bf16 all slices are one product, which has the bits of one slice after another.
+TEST(SplitLayers, Convolution3D) {
+    QUOLL_NEED_KERNELS();
+    const Emulation emulation;
+    typedef std::vector<std::pair<int, int>> Params;
+    const Params cases[] = {
+        {{1, 3}, {4, 1}},                                      // windows that share slices
+        {{1, 3}, {4, 1}, {3, 2}},                              // at steps of 2
+        {{1, 3}, {21, 1}, {4, 1}, {24, 0}},                    // slices where they lie
+        {{1, 3}, {21, 1}, {23, 2}, {4, 1}, {24, 0}},           // every other
+        {{1, 3}, {21, 1}, {23, 2}, {4, 1}, {24, 1}, {17, 1}},  // and some outside
+        {{1, 3}, {21, 2}, {23, 2}, {4, 1}, {24, 0}},           // windows apart
+        {{1, 1}, {21, 3}, {4, 0}, {24, 1}},                    // slices as rows
+    };
+    const int n = 48, c = 32;
+    for (Params params : cases)
+        for (bool adds : {false, true}) {
+            const auto param = [&](int key, int otherwise) {
+                for (const auto& p : params)
+                    if (p.first == key) return p.second;
+                return otherwise;
+            };
+            const int taps = param(1, 1) * param(1, 1) * param(21, param(1, 1));
+            params.insert(params.end(), {{0, n}, {5, 1}, {6, n * c * taps}});
+            if (adds) params.push_back({29, 1});
+            const std::vector<Mat> weights = {random_mat(Shape(n * c * taps)),
+                                              random_mat(Shape(n))};
+            Option opt;
+            opt.use_bf16_storage = true;
+            opt.num_threads = 2;
+            Mat in;
+            convert_packing(random_mat(Shape(9, 8 * 6, c)).reshape(9, 8, 6, c), in, 16);
+            cast_float32_to_bfloat16(in, in);
+            std::vector<Mat> bottoms = {in}, tops(1), one_by_one(1);
+            if (adds) {  // what has the output's shape
+                Params alone(params.begin(), params.end() - 1);
+                const LayerPtr other = make_layer("Convolution3D", alone, weights, false, opt);
+                ASSERT_TRUE(other);
+                ASSERT_EQ(0, other->forward(bottoms, tops, opt));
+                bottoms.push_back(tops[0].clone());
+                tops.assign(1, Mat());
+            }
+            const LayerPtr layer = make_layer("Convolution3D", params, weights, false, opt);
+            ASSERT_TRUE(layer);
+            std::vector<Shape> shapes;
+            for (const Mat& m : bottoms) shapes.push_back(m.logical_shape());
+            std::shared_ptr<const LayerPlan> plan;
+            ASSERT_EQ(0, layer->plan(shapes, opt, &plan));
+            ASSERT_TRUE(plan);
+            ASSERT_EQ(0, layer->forward(bottoms, one_by_one, opt));
+            ASSERT_EQ(0, layer->forward_planned(*plan, bottoms, tops, false, opt));
+            std::vector<Mat> wide, want(1);
+            for (const Mat& m : bottoms) {
+                wide.emplace_back();
+                cast_bfloat16_to_float32(planar(m), wide.back());
+            }
+            const LayerPtr reference = make_layer("Convolution3D", params, weights, true, Option());
+            ASSERT_EQ(0, reference->forward(wide, want, Option()));
+            ASSERT_EQ(tops[0].dtype, DType::bf16);
+            ASSERT_TRUE(tops[0].logical_shape() == one_by_one[0].logical_shape());
+            const Mat got = planar(tops[0]), same = planar(one_by_one[0]);
+            for (int q = 0; q < n; q++)
+                for (int i = 0; i < got.w * got.h * got.d; i++) {
+                    const uint16_t bits = ((const uint16_t*)got.channel(q).data)[i];
+                    ASSERT_EQ(bits, ((const uint16_t*)same.channel(q).data)[i]) << q << " " << i;
+                    ASSERT_NEAR(float_from_bfloat(bits), want[0].channel(q)[i], .3)
+                        << q << " " << i;
+                }
+        }
+}
+
 // What is added has the output's size, or does not.
 TEST(SplitLayers, Convolution_with_a_sum) {
     QUOLL_NEED_KERNELS();

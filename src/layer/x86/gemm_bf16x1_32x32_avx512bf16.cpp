@@ -169,6 +169,7 @@ const SplitGemmKernels gemm_bf16x1_32x32_avx512bf16 = {
     false,
     &multiply_to_c,
     &split_softmax<1>,
-    nullptr};
+    nullptr,
+    false};
 
 }  // namespace quoll

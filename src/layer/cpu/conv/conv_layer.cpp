@@ -97,6 +97,7 @@ int ConvolutionCpu::make_plan(const std::vector<Shape>& bottoms, const Option& o
 int ConvolutionCpu::plan(const std::vector<Shape>& bottoms, const Option& opt,
                          std::shared_ptr<const LayerPlan>* plan) const {
     plan->reset();
+    if (planes_.created()) return planes_.plan(*this, *this, bottoms, opt, plan);
     if (!is_fast(bottoms.size())) return kOk;
     // The items may be those of what is added alone.
     const bool batch = bottoms[0].n > 1 || (add_input && bottoms[1].n > 1);
@@ -129,6 +130,22 @@ int ConvolutionCpu::plan_batch(std::vector<Shape> items, const Option& opt,
     return kOk;
 }
 
+int ConvolutionCpu::plan_items(const Mat& in, const Mat& out, const Option& opt,
+                               std::shared_ptr<const LayerPlan>* plan) const {
+    std::vector<Shape> items = {in.logical_shape()};
+    if (add_input) items.push_back(out.logical_shape());
+    Shape sums;
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(batch_geometry(&items, &g, &sums));
+    const std::shared_ptr<ConvolutionPlan> made = std::make_shared<ConvolutionPlan>();
+    made->batch = true;
+    QUOLL_RETURN_IF_ERROR(
+        runner_.plan_items(*this, *this, g, in, out, add_input != 0, opt, &made->f32));
+    made->name = algorithm_name(made->f32.algorithm);
+    if (made->f32.split) *plan = made;
+    return kOk;
+}
+
 // Of one item, as the first of `items` is then. sums: what is added to all of them.
 int ConvolutionCpu::batch_geometry(std::vector<Shape>* items, ConvGeometry* g, Shape* sums) const {
     const int count = (*items)[0].n;
@@ -155,8 +172,9 @@ int ConvolutionCpu::forward_batch(const ConvolutionPlan& p, const std::vector<Ma
 
 int ConvolutionCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms,
                                     std::vector<Mat>& tops, bool inplace, const Option& opt) const {
-    const ConvolutionPlan& p = static_cast<const ConvolutionPlan&>(plan);
     tops.resize(1);
+    if (planes_.created()) return planes_.forward(*this, *this, &plan, bottoms, &tops[0], opt);
+    const ConvolutionPlan& p = static_cast<const ConvolutionPlan&>(plan);
     if (kHasTileUnits && p.batch) return forward_batch(p, bottoms, &tops[0], opt);
     if (!add_input) return forward_alone(p, bottoms[0], &tops[0], opt);
     if (inplace) tops[0] = bottoms[1];
@@ -300,7 +318,7 @@ int ConvolutionCpu::forward(const std::vector<Mat>& bottom_blobs, std::vector<Ma
     }
     if (planes_.created() && bottom_blobs.size() == (add_input ? 2u : 1u)) {
         top_blobs.resize(1);
-        return planes_.forward(*this, *this, bottom_blobs, &top_blobs[0], opt);
+        return planes_.forward(*this, *this, nullptr, bottom_blobs, &top_blobs[0], opt);
     }
     if (kHasInt8 && low_ && bottom_blobs.size() == 1) {
         top_blobs.resize(1);

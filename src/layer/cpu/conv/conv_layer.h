@@ -45,6 +45,13 @@ public:
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
                       std::vector<BlobLayout>* out) const override;
 
+    // Of f32 weights; the elempack that inputs are brought to.
+    int in_pack() const { return runner_.in_pack(); }
+    // For a batch whose input and output lie as these, which need no memory; null where its items
+    // run one by one.
+    int plan_items(const Mat& in, const Mat& out, const Option& opt,
+                   std::shared_ptr<const LayerPlan>* plan) const;
+
 private:
     // Not on the reference, for so many inputs.
     bool is_fast(size_t inputs) const;

@@ -68,18 +68,46 @@ Mat gathered_slices(const Mat& in, int64_t first, int step, int count, const Opt
     return all;
 }
 
+// The slices of a 3-D blob as the items of a batch, every `step` of them.
+Mat slices_as_items(const Mat& m, int count, int step) {
+    Mat items = slice_of(m, 0);
+    items.n = count, items.nstep = (size_t)step * m.w * m.h;
+    return items;
+}
+
+bool overlaps(const WindowAxis& axis) { return axis.dilation == 1 && axis.stride < axis.kernel; }
+
+// How many slices windows that overlap read.
+int slices_read(const WindowAxis& axis) { return (axis.out - 1) * axis.stride + axis.kernel; }
+
+// Whether the windows lie at equal distances, in the input or in one copy of its slices.
+bool are_items(const WindowAxis& axis) {
+    const bool inside =
+        axis.holds(axis.position(0, 0)) && axis.holds(axis.position(axis.out - 1, 0));
+    return axis.out > 1 && (overlaps(axis) || (axis.kernel == 1 && axis.before == 0 && inside));
+}
+
+// These windows as the items of a batch. `slices`: where they overlap the copy, else the input,
+// which has so many channel blocks.
+Mat windows_as_items(const Mat& slices, const WindowAxis& axis, int blocks) {
+    if (!overlaps(axis)) return slices_as_items(slices, axis.out, axis.stride);
+    Mat items = slices.channel_range(0, axis.kernel * blocks);
+    items.n = axis.out, items.nstep = (size_t)axis.stride * blocks * slices.cstep;
+    return items;
+}
+
 // The input of 2-D convolutions, for one window of slices after another.
 class SliceWindows {
 public:
     SliceWindows(const Mat& in, const WindowAxis& axis, const Option& opt)
-        : in_(in),
-          axis_(axis),
-          opt_(opt),
-          overlap_(axis.dilation == 1 && axis.stride < axis.kernel) {
+        : in_(in), axis_(axis), opt_(opt), overlap_(overlaps(axis)) {
         // Windows that share slices are parts of one copy.
-        if (overlap_)
-            all_ = gathered_slices(in, axis.position(0, 0), 1,
-                                   (axis.out - 1) * axis.stride + axis.kernel, opt);
+        if (overlap_) all_ = gathered_slices(in, axis.position(0, 0), 1, slices_read(axis), opt);
+    }
+    // All of them, which are_items() has found to be such; empty if memory runs out.
+    Mat all() const {
+        if (overlap_ && all_.empty()) return all_;
+        return windows_as_items(overlap_ ? all_ : in_, axis_, in_.c);
     }
     // Window z; empty if memory runs out.
     Mat window(int z) const {
@@ -134,7 +162,22 @@ int spread_added(const Layer& layer, const ConvolutionFields& s, const ConvGeome
     return kOk;
 }
 
+// A blob that has no memory.
+Mat blob_without_memory(const Shape& s, int pack) {
+    Mat m(s.w, s.h, s.d, s.c / pack, (void*)nullptr, dtype_size(s.dtype) * pack, pack);
+    m.dims = s.dims, m.dtype = s.dtype;
+    return m;
+}
+
 }  // namespace
+
+struct PlaneConv::Plan : public LayerPlan {
+    const char* algorithm() const override { return conv->algorithm(); }
+
+    std::shared_ptr<const LayerPlan> conv;  // of the rows, of all slices, or of each
+    bool all = false;                       // of all slices, which are items of a batch
+    BlobLayout out;                         // of a slice
+};
 
 int PlaneConv::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
     conv_.reset();
@@ -193,8 +236,64 @@ void PlaneConv::plan_layout(const Layer& layer, const ConvolutionFields& s,
     top->shape.dtype = out[0].shape.dtype;
 }
 
-int PlaneConv::forward(const Layer& layer, const ConvolutionFields& s,
+int PlaneConv::plan(const Layer& layer, const ConvolutionFields& s,
+                    const std::vector<Shape>& bottoms, const Option& opt,
+                    std::shared_ptr<const LayerPlan>* plan) const {
+    for (const Shape& b : bottoms)
+        if (b.n > 1) return kOk;
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, bottoms, &g));
+    const bool rows = takes_rows(s);
+    std::vector<Shape> planes = {plane_shape(with_depth(bottoms[0]), rows, rows ? 1 : s.kernel_d)};
+    if (s.add_input)
+        planes.push_back(plane_shape(conv_output_shape(s, g, bottoms[0].dtype), rows, 1));
+    const std::shared_ptr<Plan> made = std::make_shared<Plan>();
+    QUOLL_RETURN_IF_ERROR(conv_->plan(planes, opt, &made->conv));
+    if (!made->conv) return kOk;
+    if (!rows) plan_slices(s, g, bottoms, planes, opt, made.get());
+    *plan = made;
+    return kOk;
+}
+
+// All slices at once, or one where it lies in the input.
+void PlaneConv::plan_slices(const ConvolutionFields& s, const ConvGeometry& g,
+                            const std::vector<Shape>& bottoms, const std::vector<Shape>& planes,
+                            const Option& opt, Plan* plan) const {
+    const ConvolutionCpu& conv = static_cast<const ConvolutionCpu&>(*conv_);
+    const Shape in = with_depth(bottoms[0]), sums = conv_output_shape(s, g, in.dtype);
+    std::vector<BlobLayout> layouts(planes.size()), out(1);
+    for (size_t i = 0; i < planes.size(); i++) layouts[i].shape = planes[i];
+    out[0].shape = plane_shape(sums, false, 1);
+    conv_->plan_layouts(plan->conv.get(), layouts, opt, &out);
+    plan->out = out[0];
+    const int pack = conv.in_pack();
+    if (in.c % pack != 0 || !are_items(g.z) || (s.add_input && bottoms[1] != sums)) return;
+    const Mat slices = blob_without_memory(
+        overlaps(g.z) ? Shape(in.w, in.h, in.c * slices_read(g.z), in.dtype) : in, pack);
+    Mat top = blob_without_memory(conv_output_shape(s, g, out[0].shape.dtype), out[0].elempack);
+    const Mat windows = windows_as_items(slices, g.z, in.c / pack);
+    std::shared_ptr<const LayerPlan> all;
+    if (conv.plan_items(windows, slices_as_items(top, g.z.out, 1), opt, &all) == kOk && all)
+        plan->conv = all, plan->all = true;
+}
+
+// `top` is left as it is created where that returns kOneByOne.
+int PlaneConv::forward_all(const Plan& plan, const ConvolutionFields& s, const ConvGeometry& g,
+                           const Mat& windows, const Mat& added, Mat* top,
+                           const Option& opt) const {
+    if (windows.empty()) return kOutOfMemory;
+    std::vector<Mat> planes = {windows}, out(1);
+    if (s.add_input) planes.push_back(slices_as_items(added, g.z.out, 1));
+    const Shape shape = conv_output_shape(s, g, plan.out.shape.dtype);
+    top->create(shape, plan.out.elempack, opt.blob_allocator);
+    if (top->empty()) return kOutOfMemory;
+    out[0] = slices_as_items(*top, g.z.out, 1);
+    return conv_->forward_planned(*plan.conv, planes, out, false, opt);
+}
+
+int PlaneConv::forward(const Layer& layer, const ConvolutionFields& s, const LayerPlan* plan,
                        const std::vector<Mat>& bottoms, Mat* top, const Option& opt) const {
+    const Plan* const p = static_cast<const Plan*>(plan);
     const ShapeList shapes(bottoms);
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, *shapes, &g));
@@ -205,7 +304,8 @@ int PlaneConv::forward(const Layer& layer, const ConvolutionFields& s,
     if (takes_rows(s)) {
         planes[0] = as_rows(in);
         if (s.add_input) planes[1] = as_rows(added);
-        QUOLL_RETURN_IF_ERROR(conv_->forward(planes, out, opt));
+        QUOLL_RETURN_IF_ERROR(p ? conv_->forward_planned(*p->conv, planes, out, false, opt)
+                                : conv_->forward(planes, out, opt));
         *top = out[0];
         top->dims = 4;
         top->w = g.x.out, top->h = g.y.out, top->d = g.z.out;
@@ -214,14 +314,19 @@ int PlaneConv::forward(const Layer& layer, const ConvolutionFields& s,
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
     const SliceWindows windows(in, g.z, opt);
-    std::shared_ptr<const LayerPlan> plan;
+    if (p && p->all) {
+        const int status = forward_all(*p, s, g, windows.all(), added, top, opt);
+        if (status != kOneByOne) return status;
+    }
+    std::shared_ptr<const LayerPlan> slice;
+    if (p && !p->all) slice = p->conv;
     for (int z = 0; z < g.z.out; z++) {
         planes[0] = windows.window(z);
         if (planes[0].empty()) return kOutOfMemory;
         if (s.add_input) planes[1] = slice_of(added, z);
-        if (z == 0) QUOLL_RETURN_IF_ERROR(conv_->plan(*ShapeList(planes), temporary, &plan));
-        QUOLL_RETURN_IF_ERROR(plan ? conv_->forward_planned(*plan, planes, out, false, temporary)
-                                   : conv_->forward(planes, out, temporary));
+        if (!slice) QUOLL_RETURN_IF_ERROR(conv_->plan(*ShapeList(planes), temporary, &slice));
+        QUOLL_RETURN_IF_ERROR(slice ? conv_->forward_planned(*slice, planes, out, false, temporary)
+                                    : conv_->forward(planes, out, temporary));
         const Mat& made = out[0];
         if (z == 0)
             top->create(conv_output_shape(s, g, made.dtype), made.elempack, opt.blob_allocator);

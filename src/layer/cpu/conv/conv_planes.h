@@ -17,10 +17,21 @@ public:
     bool created() const { return conv_ != nullptr; }
     void plan_layout(const Layer& layer, const ConvolutionFields& s,
                      const std::vector<BlobLayout>& in, const Option& opt, BlobLayout* top) const;
-    int forward(const Layer& layer, const ConvolutionFields& s, const std::vector<Mat>& bottoms,
-                Mat* top, const Option& opt) const;
+    // For inputs of one item; null where forward() plans.
+    int plan(const Layer& layer, const ConvolutionFields& s, const std::vector<Shape>& bottoms,
+             const Option& opt, std::shared_ptr<const LayerPlan>* plan) const;
+    // plan: from plan(), or null.
+    int forward(const Layer& layer, const ConvolutionFields& s, const LayerPlan* plan,
+                const std::vector<Mat>& bottoms, Mat* top, const Option& opt) const;
 
 private:
+    struct Plan;
+    void plan_slices(const ConvolutionFields& s, const ConvGeometry& g,
+                     const std::vector<Shape>& bottoms, const std::vector<Shape>& planes,
+                     const Option& opt, Plan* plan) const;
+    int forward_all(const Plan& plan, const ConvolutionFields& s, const ConvGeometry& g,
+                    const Mat& windows, const Mat& added, Mat* top, const Option& opt) const;
+
     std::unique_ptr<Layer> conv_;
 };
 #else
@@ -31,8 +42,12 @@ public:
     bool created() const { return false; }
     void plan_layout(const Layer&, const ConvolutionFields&, const std::vector<BlobLayout>&,
                      const Option&, BlobLayout*) const {}
-    int forward(const Layer&, const ConvolutionFields&, const std::vector<Mat>&, Mat*,
-                const Option&) const {
+    int plan(const Layer&, const ConvolutionFields&, const std::vector<Shape>&, const Option&,
+             std::shared_ptr<const LayerPlan>*) const {
+        return kOk;
+    }
+    int forward(const Layer&, const ConvolutionFields&, const LayerPlan*, const std::vector<Mat>&,
+                Mat*, const Option&) const {
         return kError;
     }
 };

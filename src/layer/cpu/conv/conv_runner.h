@@ -48,6 +48,7 @@ public:
     // that one packing of the weights is all that is kept.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return kernels_ != nullptr; }
+    int in_pack() const { return in_pack_; }
     // Of an output of channels, and of one of a flat input.
     int out_pack() const { return narrows_ ? 2 * out_pack_ : out_pack_; }
     int flat_out_pack() const { return out_pack_; }
@@ -68,6 +69,10 @@ public:
     // null where these run one by one.
     int plan_batch(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
                    DType dtype, bool adds, int items, const Option& opt, ConvRunPlan* plan) const;
+    // The same for a batch whose input and output lie as these.
+    int plan_items(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
+                   const Mat& in, const Mat& out, bool adds, const Option& opt,
+                   ConvRunPlan* plan) const;
     // For the 1-D input of is_flat_input.
     int plan_flat(ConvRunPlan* plan) const;
     // bottom: as convolution_geometry accepted it for `g`, any elempack, f32 or bf16. added: empty,
@@ -147,6 +152,7 @@ private:
     bool multiplies_bf16(const ConvRunPlan& plan, const ConvolutionFields& s,
                          const ConvGeometry& g) const;
     bool fits(const ConvRunPlan& plan, const Call& call) const;
+    bool takes_items(const ConvolutionFields& s, const ConvGeometry& g, ConvRunPlan* plan) const;
     void make_plan(const Call& call, ConvRunPlan* plan) const;
     // One call of forward: blobs with in_pack_ and out_pack_. added: null, or like out but for its
     // step. Groups are so many bytes apart.

@@ -128,14 +128,30 @@ ConvRunner::Call ConvRunner::planned_call(const ConvRunPlan& plan, const Convolu
     return call;
 }
 
+// Whether a batch of what `plan` is for is one product; leaves it without the plan of an item.
+bool ConvRunner::takes_items(const ConvolutionFields& s, const ConvGeometry& g,
+                             ConvRunPlan* plan) const {
+    const std::shared_ptr<const SplitPlan> item = std::move(plan->split);
+    plan->split.reset();
+    return item && item->extends_to_batch() && multiplies_bf16(*plan, s, g);
+}
+
 int ConvRunner::plan_batch(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
                            DType dtype, bool adds, int items, const Option& opt,
                            ConvRunPlan* plan) const {
     QUOLL_RETURN_IF_ERROR(this->plan(layer, s, g, dtype, adds, opt, plan));
-    const std::shared_ptr<const SplitPlan> item = std::move(plan->split);
-    plan->split.reset();
-    if (!item || !item->extends_to_batch() || !multiplies_bf16(*plan, s, g)) return kOk;
+    if (!takes_items(s, g, plan)) return kOk;
     const Call call = planned_call(*plan, s, g, dtype, adds, items, opt);
+    if (SplitPlan::is_supported(call.tiles())) make_plan(call, plan);
+    return kOk;
+}
+
+int ConvRunner::plan_items(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
+                           const Mat& in, const Mat& out, bool adds, const Option& opt,
+                           ConvRunPlan* plan) const {
+    QUOLL_RETURN_IF_ERROR(this->plan(layer, s, g, in.dtype, adds, opt, plan));
+    if (!takes_items(s, g, plan)) return kOk;
+    const Call call = call_of(g, in, out, opt);
     if (SplitPlan::is_supported(call.tiles())) make_plan(call, plan);
     return kOk;
 }
