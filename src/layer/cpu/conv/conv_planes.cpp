@@ -270,7 +270,8 @@ void PlaneConv::plan_slices(const ConvolutionFields& s, const ConvGeometry& g,
     if (in.c % pack != 0 || !are_items(g.z) || (s.add_input && bottoms[1] != sums)) return;
     const Mat slices = blob_without_memory(
         overlaps(g.z) ? Shape(in.w, in.h, in.c * slices_read(g.z), in.dtype) : in, pack);
-    Mat top = blob_without_memory(conv_output_shape(s, g, out[0].shape.dtype), out[0].elempack);
+    const Mat top =
+        blob_without_memory(conv_output_shape(s, g, out[0].shape.dtype), out[0].elempack);
     const Mat windows = windows_as_items(slices, g.z, in.c / pack);
     std::shared_ptr<const LayerPlan> all;
     if (conv.plan_items(windows, slices_as_items(top, g.z.out, 1), opt, &all) == kOk && all)
