@@ -255,11 +255,11 @@ int PlaneConv::plan(const Layer& layer, const ConvolutionFields& s,
     return kOk;
 }
 
-// All slices at once, or one where it lies in the input.
+// All slices at once, where they lie at equal distances.
 void PlaneConv::plan_slices(const ConvolutionFields& s, const ConvGeometry& g,
                             const std::vector<Shape>& bottoms, const std::vector<Shape>& planes,
                             const Option& opt, Plan* plan) const {
-    const ConvolutionCpu& conv = static_cast<const ConvolutionCpu&>(*conv_);
+    const ConvolutionCpu& conv = *as<ConvolutionCpu>(conv_.get());
     const Shape in = with_depth(bottoms[0]), sums = conv_output_shape(s, g, in.dtype);
     std::vector<BlobLayout> layouts(planes.size()), out(1);
     for (size_t i = 0; i < planes.size(); i++) layouts[i].shape = planes[i];
