@@ -259,14 +259,13 @@ int PlaneConv::plan(const Layer& layer, const ConvolutionFields& s,
 void PlaneConv::plan_slices(const ConvolutionFields& s, const ConvGeometry& g,
                             const std::vector<Shape>& bottoms, const std::vector<Shape>& planes,
                             const Option& opt, Plan* plan) const {
-    const ConvolutionCpu& conv = *as<ConvolutionCpu>(conv_.get());
     const Shape in = with_depth(bottoms[0]), sums = conv_output_shape(s, g, in.dtype);
     std::vector<BlobLayout> layouts(planes.size()), out(1);
     for (size_t i = 0; i < planes.size(); i++) layouts[i].shape = planes[i];
     out[0].shape = plane_shape(sums, false, 1);
     conv_->plan_layouts(plan->conv.get(), layouts, opt, &out);
     plan->out = out[0];
-    const int pack = conv.in_pack();
+    const int pack = conv_->in_pack();
     if (in.c % pack != 0 || !are_items(g.z) || (s.add_input && bottoms[1] != sums)) return;
     const Mat slices = blob_without_memory(
         overlaps(g.z) ? Shape(in.w, in.h, in.c * slices_read(g.z), in.dtype) : in, pack);
@@ -274,7 +273,7 @@ void PlaneConv::plan_slices(const ConvolutionFields& s, const ConvGeometry& g,
         blob_without_memory(conv_output_shape(s, g, out[0].shape.dtype), out[0].elempack);
     const Mat windows = windows_as_items(slices, g.z, in.c / pack);
     std::shared_ptr<const LayerPlan> all;
-    if (conv.plan_items(windows, slices_as_items(top, g.z.out, 1), opt, &all) == kOk && all)
+    if (conv_->plan_items(windows, slices_as_items(top, g.z.out, 1), opt, &all) == kOk && all)
         plan->conv = all, plan->all = true;
 }
 

@@ -7,6 +7,8 @@
 
 namespace quoll {
 
+class ConvolutionCpu;
+
 // 3-D convolutions of bf16 as 2-D ones, which multiply bf16 on tiles or vectors. The slices of a
 // window become further channels of a plane; with kernels of one pixel the depth becomes rows.
 #if defined(__x86_64__) || defined(__i386__)
@@ -32,7 +34,7 @@ private:
     int forward_all(const Plan& plan, const ConvolutionFields& s, const ConvGeometry& g,
                     const Mat& windows, const Mat& added, Mat* top, const Option& opt) const;
 
-    std::unique_ptr<Layer> conv_;
+    std::unique_ptr<ConvolutionCpu> conv_;
 };
 #else
 // Libraries for other architectures leave it out, to save space.
