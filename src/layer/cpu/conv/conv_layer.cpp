@@ -130,22 +130,6 @@ int ConvolutionCpu::plan_batch(std::vector<Shape> items, const Option& opt,
     return kOk;
 }
 
-int ConvolutionCpu::plan_items(const Mat& in, const Mat& out, const Option& opt,
-                               std::shared_ptr<const LayerPlan>* plan) const {
-    std::vector<Shape> items = {in.logical_shape()};
-    if (add_input) items.push_back(out.logical_shape());
-    Shape sums;
-    ConvGeometry g;
-    QUOLL_RETURN_IF_ERROR(batch_geometry(&items, &g, &sums));
-    const std::shared_ptr<ConvolutionPlan> made = std::make_shared<ConvolutionPlan>();
-    made->batch = true;
-    QUOLL_RETURN_IF_ERROR(
-        runner_.plan_items(*this, *this, g, in, out, add_input != 0, opt, &made->f32));
-    made->name = algorithm_name(made->f32.algorithm);
-    if (made->f32.split) *plan = made;
-    return kOk;
-}
-
 // Of one item, as the first of `items` is then. sums: what is added to all of them.
 int ConvolutionCpu::batch_geometry(std::vector<Shape>* items, ConvGeometry* g, Shape* sums) const {
     const int count = (*items)[0].n;

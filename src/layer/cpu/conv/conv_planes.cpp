@@ -236,6 +236,23 @@ void PlaneConv::plan_layout(const Layer& layer, const ConvolutionFields& s,
     top->shape.dtype = out[0].shape.dtype;
 }
 
+// Here, since libraries without PlaneConv have no use for it.
+int ConvolutionCpu::plan_items(const Mat& in, const Mat& out, const Option& opt,
+                               std::shared_ptr<const LayerPlan>* plan) const {
+    std::vector<Shape> items = {in.logical_shape()};
+    if (add_input) items.push_back(out.logical_shape());
+    Shape sums;
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(batch_geometry(&items, &g, &sums));
+    const std::shared_ptr<ConvolutionPlan> made = std::make_shared<ConvolutionPlan>();
+    made->batch = true;
+    QUOLL_RETURN_IF_ERROR(
+        runner_.plan_items(*this, *this, g, in, out, add_input != 0, opt, &made->f32));
+    made->name = algorithm_name(made->f32.algorithm);
+    if (made->f32.split) *plan = made;
+    return kOk;
+}
+
 int PlaneConv::plan(const Layer& layer, const ConvolutionFields& s,
                     const std::vector<Shape>& bottoms, const Option& opt,
                     std::shared_ptr<const LayerPlan>* plan) const {
