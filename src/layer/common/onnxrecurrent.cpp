@@ -247,6 +247,7 @@ int OnnxRecurrent::input_products(const Weights& w, int d, const Mat& x, float* 
                                   const Option& opt) const {
     const size_t rows = (size_t)gates_ * hidden_size;
     if (x.dims == 3 && x.h == 1) return multiply(w, kInput, d, x, x.cstep, x.c, out, opt);
+    if (x.cstep == (size_t)x.w * x.h) return multiply(w, kInput, d, x, x.w, x.h * x.c, out, opt);
     for (int q = 0; q < x.c; q++)
         QUOLL_RETURN_IF_ERROR(multiply(w, kInput, d, (const float*)x.data + q * x.cstep, x.w, x.h,
                                        out + (size_t)q * x.h * rows, opt));

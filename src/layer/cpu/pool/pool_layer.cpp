@@ -8,6 +8,7 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
+#include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/common/pairs.h"
 #include "layer/cpu/norm/norm.h"
 #include "runtime/thread_pool.h"
@@ -64,6 +65,7 @@ struct RowPooler {
 
 PoolingCpu::PoolingCpu(int axes) : Pooling(axes), kernels_(nullptr), f16_(nullptr) {
     support_packing = support_fp16_storage = support_bf16_storage = true;
+    support_batch = !kFewKernels;
 }
 
 int PoolingCpu::create_pipeline(const Option& opt) {
@@ -88,6 +90,9 @@ void PoolingCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& i
     (*out)[0].elempack = out_pack(in[0].shape, opt);
 }
 
+// Whether the items of a batch can be taken as further channels.
+static bool follow_without_gaps(const Mat& m) { return m.nstep == m.cstep * m.c; }
+
 int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
     const ShapeList in_shapes(bottom_blob);
     const Shape shape = in_shapes[0];
@@ -103,16 +108,31 @@ int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt
     if (top_blob.empty()) return kOutOfMemory;
     Mat top = pairs ? as_pairs(top_blob) : top_blob;
     if (pairs) in = as_pairs(in);
-    if (global_pooling)
+    if (global_pooling) {
         top.cstep = 1;
-    else
+        if (!kFewKernels) top.c = top.w;
+    } else {
         top = channels(top);
-    Axis x, y, z;
-    if (!global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
-    const bool mean = adaptive_pooling && !is_max() && x.out == 1 && y.out == 1 && z.out == 1;
-    if ((global_pooling || mean) && in.dtype != DType::s8) return global(kernels, in, top, opt);
-    if (global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
-    return windows(kernels, in, x, y, z, top, opt);
+    }
+    const auto pool = [&](const Mat& from, Mat& to) {
+        Axis x, y, z;
+        if (!global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
+        const bool mean = adaptive_pooling && !is_max() && x.out == 1 && y.out == 1 && z.out == 1;
+        if ((global_pooling || mean) && from.dtype != DType::s8)
+            return global(kernels, from, to, opt);
+        if (global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
+        return windows(kernels, from, x, y, z, to, opt);
+    };
+    if (kFewKernels || in.n == 1) return pool(in, top);
+    if (follow_without_gaps(in) && follow_without_gaps(top)) {
+        in.c *= in.n, top.c *= top.n;
+        return pool(in, top);
+    }
+    for (int b = 0; b < top.n; b++) {
+        Mat item = top.batch(b);
+        QUOLL_RETURN_IF_ERROR(pool(in.batch(b), item));
+    }
+    return kOk;
 }
 
 int PoolingCpu::global(const KernelSet& kernels, const Mat& in, Mat& top, const Option& opt) const {
