@@ -287,13 +287,17 @@ int OnnxRecurrent::run_step(const Weights& w, int d, int step, const Buffers& b,
         QUOLL_RETURN_IF_ERROR(
             multiply(w, kLastGate, d, b.rest, hidden_size, g.batch, products, opt));
     }
-    for (int i = 0; i < g.batch; i++) {
-        if (step >= b.lens[i]) continue;
+    const auto update_item = [&](int i) {
+        if (step >= b.lens[i]) return;
         const Step s = state_of(i);
         update(s, products + (size_t)i * hidden_size);
         const int t = direction == 1 || d == 1 ? b.lens[i] - 1 - step : step;
         memcpy(b.y + t * g.y_t + d * g.y_d + i * g.y_b, s.hidden, hidden_size * sizeof(float));
-    }
+    };
+    typedef decltype(update_item) UpdateItem;
+    for_each_item(
+        g.batch, [](const void* update, int i) { (*(const UpdateItem*)update)(i); }, &update_item,
+        opt);
     return kOk;
 }
 
