@@ -76,7 +76,7 @@ GemmMatrix MatMulCpu::matrix_of(const Product& p) const {
     return g;
 }
 
-// Several matrices are multiplied at a time, since each begins with packing B by one thread. Those
+// Several matrices are multiplied at a time, so that a region does not end after each. Those
 // that few threads would not multiply faster have one each. A single one has all threads.
 SideBySide MatMulCpu::share_threads(const Product& p, const Option& opt) {
     const int count = p.c * p.d;
