@@ -325,6 +325,8 @@ const LayerCase kLayers[] = {
     {"Convolution3D", "0=32 1=3 4=1 5=1 6=13824 21=3", {Shape(14, 14, 8, 16)}},
     {"Deconvolution", "0=64 1=4 3=2 4=1 5=1 6=131072", {Shape(14, 14, 128)}},
     {"Deconvolution", "0=20 1=3 5=1 6=11520", {Shape(17, 9, 64)}},
+    {"Deconvolution", "0=3 1=4 3=2 4=1 5=1 6=1536 9=4", {Shape(64, 61, 32)}},
+    {"Deconvolution", "0=2 1=3 3=1 4=1 5=1 6=3600 9=2 -23310=1,0.1", {Shape(90, 91, 200)}},
     {"DeconvolutionDepthWise", "0=64 1=4 3=2 4=1 5=1 6=1024 7=64", {Shape(14, 14, 64)}},
     {"DeconvolutionDepthWise", "0=64 1=4 3=2 4=1 5=1 6=8192 7=4", {Shape(14, 14, 32)}},
     {"Deconvolution1D", "0=32 1=4 3=2 5=1 6=8192", {Shape(200, 64)}},
