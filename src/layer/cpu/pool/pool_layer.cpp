@@ -8,7 +8,6 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
-#include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/common/pairs.h"
 #include "layer/cpu/norm/norm.h"
 #include "runtime/thread_pool.h"
@@ -64,8 +63,7 @@ struct RowPooler {
 }  // namespace
 
 PoolingCpu::PoolingCpu(int axes) : Pooling(axes), kernels_(nullptr), f16_(nullptr) {
-    support_packing = support_fp16_storage = support_bf16_storage = true;
-    support_batch = !kFewKernels;
+    support_packing = support_batch = support_fp16_storage = support_bf16_storage = true;
 }
 
 int PoolingCpu::create_pipeline(const Option& opt) {
@@ -108,12 +106,10 @@ int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt
     if (top_blob.empty()) return kOutOfMemory;
     Mat top = pairs ? as_pairs(top_blob) : top_blob;
     if (pairs) in = as_pairs(in);
-    if (global_pooling) {
-        top.cstep = 1;
-        if (!kFewKernels) top.c = top.w;
-    } else {
+    if (global_pooling)
+        top.c = top.w, top.cstep = 1;
+    else
         top = channels(top);
-    }
     const auto pool = [&](const Mat& from, Mat& to) {
         Axis x, y, z;
         if (!global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
@@ -123,7 +119,6 @@ int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt
         if (global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
         return windows(kernels, from, x, y, z, to, opt);
     };
-    if (kFewKernels || in.n == 1) return pool(in, top);
     if (follow_without_gaps(in) && follow_without_gaps(top)) {
         in.c *= in.n, top.c *= top.n;
         return pool(in, top);
