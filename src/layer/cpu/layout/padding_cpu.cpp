@@ -49,8 +49,10 @@ struct PaddedPlane {
                   bool channels_missing) const {
         size_t at = (size_t)first * out_w, filled = at;  // elements of the output
         if (channels_missing) fill(out + at * es, element, es, (size_t)(last - first) * out_w);
-        for (int i = first; i < last; i++, at += out_w) {
-            const int z = planes[i / rows.size()], y = rows[i % rows.size()];
+        size_t plane = first / rows.size(), row = first % rows.size();
+        for (int i = first; i < last; i++, at += out_w, row++) {
+            if (row == rows.size()) plane++, row = 0;
+            const int z = planes[plane], y = rows[row];
             if (y < 0 || z < 0) continue;
             if (!channels_missing) fill(out + filled * es, element, es, at + left - filled);
             gather.copy(block, ((size_t)z * in_h + y) * in_w, at + left, in_w);
@@ -61,14 +63,15 @@ struct PaddedPlane {
 
     // The same where the border repeats what is within.
     void repeated(int block, int first, int last) const {
-        for (int i = first; i < last; i++) {
-            const size_t z = planes[i / rows.size()], y = rows[i % rows.size()];
+        size_t plane = first / rows.size(), row = first % rows.size();
+        for (int i = first; i < last; i++, row++) {
+            if (row == rows.size()) plane++, row = 0;
             const size_t at = (size_t)i * out_w;
-            unsigned char* const row = out + at * es;
-            gather.copy(block, (z * in_h + y) * in_w, at + left, in_w);
-            for (int x = 0; x < left; x++) memcpy(row + x * es, row + (left + columns[x]) * es, es);
+            unsigned char* const to = out + at * es;
+            gather.copy(block, ((size_t)planes[plane] * in_h + rows[row]) * in_w, at + left, in_w);
+            for (int x = 0; x < left; x++) memcpy(to + x * es, to + (left + columns[x]) * es, es);
             for (int x = left + in_w; x < out_w; x++)
-                memcpy(row + x * es, row + (left + columns[x]) * es, es);
+                memcpy(to + x * es, to + (left + columns[x]) * es, es);
         }
     }
 };

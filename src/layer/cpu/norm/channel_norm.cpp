@@ -22,7 +22,8 @@ struct ChannelBlocks {
     void* data;
     const StorageKernels* storage;
     int count, pack;
-    size_t size, step, part;
+    size_t size, step;
+    size_t part, rest;  // values of each channel in a part, and in the last one
     int parts;
 
     ChannelBlocks(const KernelSet& kernels, Mat& m)
@@ -32,19 +33,19 @@ struct ChannelBlocks {
         size = elements * pack;
         step = (m.dims == 2 ? m.w : m.cstep) * pack;
         const size_t least = std::max(1, kPart / pack);
-        part = std::max(least, (elements + kMostParts - 1) / kMostParts) * pack;
-        parts = (int)((size + part - 1) / part);
+        part = std::max(least, (elements + kMostParts - 1) / kMostParts);
+        parts = (int)((elements + part - 1) / part);
+        rest = elements - (size_t)(parts - 1) * part;
     }
     int64_t all_parts() const { return (int64_t)count * parts; }
-    // Values of each channel in part i of all.
-    size_t length(int64_t i) const {
-        return std::min(part, size - (size_t)(i % parts) * part) / pack;
-    }
+    // Values of each channel in part i of a block.
+    size_t length(int i) const { return i + 1 < parts ? part : rest; }
     // f(values, n) for the values of part i of all: at once, or as many as stay in cache as floats,
     // which are stored again if `stores`.
     template <class F>
     void walk(int64_t i, bool stores, F f) const {
-        const size_t at = i / parts * step + i % parts * part, all = length(i) * pack;
+        const int within = (int)(i % parts);
+        const size_t at = i / parts * step + within * part * pack, all = length(within) * pack;
         if (!storage) return f((float*)data + at, all);
         const size_t chunk = Chunks::kChunk / pack * pack;
         float values[Chunks::kChunk];
@@ -78,7 +79,7 @@ struct ChannelNorm {
 
     void measure(int64_t i) const {
         float *const means = moments + i * 2 * blocks.pack, *const squares = means + blocks.pack;
-        const float length = (float)blocks.length(i);
+        const float length = (float)blocks.length((int)(i % blocks.parts));
         blocks.reduce(norm.sum, i, nullptr, means);
         for (int c = 0; c < blocks.pack; c++) means[c] /= length;
         blocks.reduce(norm.sum_squares, i, means, squares);
