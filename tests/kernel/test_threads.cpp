@@ -508,15 +508,30 @@ TEST(Batches, vectors) {
     check_batches();
 }
 
-// Items of a batch that are pooled together give what each gives by itself.
-TEST(Batches, pooling) {
-    const char* const kinds[] = {"0=0 1=3 2=2 3=1", "0=1 1=2 2=2 5=1", "0=1 7=1 8=3", "0=0 4=1",
-                                 "0=1 4=1"};
-    for (const char* kind : kinds) {
-        for (int channels : {1, 3, 8, 16, 20}) {
+// Layers that run all items of a batch together give what each gives by itself.
+TEST(Batches, other_layers) {
+    struct {
+        const char *type, *params;
+        int inputs, outputs;
+    } const kinds[] = {{"Pooling", "0=0 1=3 2=2 3=1", 1, 1},
+                       {"Pooling", "0=1 1=2 2=2 5=1", 1, 1},
+                       {"Pooling", "0=1 7=1 8=3", 1, 1},
+                       {"Pooling", "0=0 4=1", 1, 1},
+                       {"Pooling", "0=1 4=1", 1, 1},
+                       {"Slice", "-23300=2,3,-233 1=-1", 1, 2},
+                       {"Slice", "-23300=2,3,-233 1=1", 1, 2},
+                       {"Slice", "-23300=1,-233 1=2", 1, 1},
+                       {"Slice", "-23300=2,1,-233", 1, 2},
+                       {"Concat", "0=-1", 2, 1},
+                       {"Concat", "0=1", 3, 1},
+                       {"Concat", "0=0", 2, 1}};
+    for (const auto& kind : kinds) {
+        for (int channels : {2, 3, 8, 16, 20}) {
             for (bool bf16 : {false, true}) {
-                SCOPED_TRACE(kind + std::string(" of ") + std::to_string(channels));
-                Job job = make_job({"Pooling", kind, {batch(7, Shape(13, 11, channels))}});
+                SCOPED_TRACE(std::string(kind.type) + ' ' + kind.params + " of " +
+                             std::to_string(channels));
+                const std::vector<Shape> inputs(kind.inputs, batch(7, Shape(13, 11, channels)));
+                Job job = make_job({kind.type, kind.params, inputs, kind.outputs});
                 job.opt.use_bf16_storage = bf16;
                 expect_items(job);
             }

@@ -118,6 +118,25 @@ static bool keeps_memory(const BlobLayout& in, const Shape& to) {
            (gapless && (to_step == to_count || b.c == 1));
 }
 
+void plan_items(const std::vector<Shape>& in, std::shared_ptr<const LayerPlan>* plan) {
+    for (const Shape& s : in)
+        if (s.n == 1 || s.n != in[0].n || s.dims < 3) return;
+    *plan = std::make_shared<const LayerPlan>();
+}
+
+int forward_items(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                  const Option& opt) {
+    const int n = bottoms[0].n;
+    std::vector<Mat> joined = bottoms;
+    for (Mat& m : joined) {
+        if (m.dims < 3 || m.n != n || m.nstep != m.cstep * m.c) return kOneByOne;
+        m.c *= n, m.n = 1;
+    }
+    QUOLL_RETURN_IF_ERROR(layer.forward(joined, tops, opt));
+    for (Mat& m : tops) m.c /= n, m.n = n, m.nstep = m.cstep * m.c;
+    return kOk;
+}
+
 void plan_reshaped(const BlobLayout& in, BlobLayout* out) {
     const Shape &from = in.shape, &to = out->shape;
     const bool same_axis = from.dims > 1 && to.dims > 1 && from.size(0) == to.size(0);
