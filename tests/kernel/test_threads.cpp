@@ -510,28 +510,20 @@ TEST(Batches, vectors) {
 
 // Layers that run all items of a batch together give what each gives by itself.
 TEST(Batches, other_layers) {
-    struct {
-        const char *type, *params;
-        int inputs, outputs;
-    } const kinds[] = {{"Pooling", "0=0 1=3 2=2 3=1", 1, 1},
-                       {"Pooling", "0=1 1=2 2=2 5=1", 1, 1},
-                       {"Pooling", "0=1 7=1 8=3", 1, 1},
-                       {"Pooling", "0=0 4=1", 1, 1},
-                       {"Pooling", "0=1 4=1", 1, 1},
-                       {"Slice", "-23300=2,3,-233 1=-1", 1, 2},
-                       {"Slice", "-23300=2,3,-233 1=1", 1, 2},
-                       {"Slice", "-23300=1,-233 1=2", 1, 1},
-                       {"Slice", "-23300=2,1,-233", 1, 2},
-                       {"Concat", "0=-1", 2, 1},
-                       {"Concat", "0=1", 3, 1},
-                       {"Concat", "0=0", 2, 1}};
-    for (const auto& kind : kinds) {
+    const char* const pooling[] = {"0=0 1=3 2=2 3=1", "0=1 1=2 2=2 5=1", "0=1 7=1 8=3", "0=0 4=1",
+                                   "0=1 4=1"};
+    std::vector<std::string> nets;
+    for (const char* params : pooling)
+        nets.push_back("2 2\nInput in 0 1 x\nPooling pool 1 1 x y " + std::string(params));
+    for (const char* axis : {"-1", "0", "1", "2"})  // two parts change places
+        nets.push_back("3 4\nInput in 0 1 x\nSlice cut 1 2 x a b -23300=2,1,-233 1=" +
+                       std::string(axis) + "\nConcat join 2 1 b a y 0=" + axis);
+    for (const std::string& net : nets) {
         for (int channels : {2, 3, 8, 16, 20}) {
             for (bool bf16 : {false, true}) {
-                SCOPED_TRACE(std::string(kind.type) + ' ' + kind.params + " of " +
-                             std::to_string(channels));
-                const std::vector<Shape> inputs(kind.inputs, batch(7, Shape(13, 11, channels)));
-                Job job = make_job({kind.type, kind.params, inputs, kind.outputs});
+                SCOPED_TRACE(net + " of " + std::to_string(channels));
+                Job job = {
+                    "7767517\n" + net + '\n', {batch(7, Shape(13, 11, channels))}, Option(), false};
                 job.opt.use_bf16_storage = bf16;
                 expect_items(job);
             }
