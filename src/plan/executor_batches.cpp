@@ -79,7 +79,8 @@ int Executor::forward_batch(const Step& step, int n) {
     const bool into_batch = writes_into_batch(layer);
     if (into_batch) with.blob_allocator = slot.allocator();
     const bool inplace = into_batch && begin_batch(step, n);
-    if (plans_batch(layer) && step.sized.whole_batch && !layer_outputs_[0].empty()) {
+    if (plans_batch(layer) && step.sized.whole_batch &&
+        (!into_batch || !layer_outputs_[0].empty())) {
         const int status = forward_whole(step);
         if (status != kOneByOne) return status;
     }

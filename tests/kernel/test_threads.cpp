@@ -311,6 +311,9 @@ const LayerCase kLayers[] = {
     {"Permute", "0=2", {batch(20, Shape(32, 49, 3))}},
     {"LayerNorm", "0=96", {batch(20, Shape(96, 49))}},
     {"LSTM", "0=64 1=32768 2=2", {batch(5, Shape(64, 20))}},
+    {"Pooling", "0=1 1=2 2=2 5=1", {batch(40, Shape(40, 31, 1))}},
+    {"Pooling", "0=0 1=3 2=2 3=1", {batch(5, Shape(40, 31, 24))}},
+    {"Pooling", "0=1 4=1", {batch(9, Shape(40, 31, 6))}},
     {"Convolution1D", "0=96 1=5 4=2 5=1 6=30720", {Shape(400, 64)}},
     // Two or three threads per item.
     {"Convolution", "0=256 1=3 4=1 5=1 6=589824 9=1", {batch(2, Shape(14, 14, 256))}},
@@ -322,6 +325,8 @@ const LayerCase kLayers[] = {
     {"Convolution3D", "0=32 1=3 4=1 5=1 6=13824 21=3", {Shape(14, 14, 8, 16)}},
     {"Deconvolution", "0=64 1=4 3=2 4=1 5=1 6=131072", {Shape(14, 14, 128)}},
     {"Deconvolution", "0=20 1=3 5=1 6=11520", {Shape(17, 9, 64)}},
+    {"Deconvolution", "0=3 1=4 3=2 4=1 5=1 6=1536 9=4", {Shape(64, 61, 32)}},
+    {"Deconvolution", "0=2 1=3 3=1 4=1 5=1 6=3600 9=2 -23310=1,0.1", {Shape(90, 91, 200)}},
     {"DeconvolutionDepthWise", "0=64 1=4 3=2 4=1 5=1 6=1024 7=64", {Shape(14, 14, 64)}},
     {"DeconvolutionDepthWise", "0=64 1=4 3=2 4=1 5=1 6=8192 7=4", {Shape(14, 14, 32)}},
     {"Deconvolution1D", "0=32 1=4 3=2 5=1 6=8192", {Shape(200, 64)}},
@@ -341,6 +346,10 @@ const LayerCase kLayers[] = {
     {"MatMul", "0=1", {Shape(64, 100, 3), Shape(64, 210)}},
     {"MatMul", "", {Shape(300), Shape(400, 300)}},
     {"MatMul", "0=1", {Shape(1024, 256), Shape(1024, 256)}},
+    // Fewer matrices than threads: each by some of them, or by one.
+    {"MatMul", "0=1", {Shape(256, 197, 3), Shape(256, 197, 3)}},
+    {"MatMul", "", {Shape(32, 100, 2), Shape(48, 32, 2)}},
+    {"MatMul", "", {Shape(300, 1, 5), Shape(400, 300, 5)}},
     {"SDPA", "", {Shape(64, 197, 6), Shape(64, 197, 6), Shape(64, 197, 6)}},
     {"SDPA", "", {Shape(32, 33, 8), Shape(32, 400, 2), Shape(48, 400, 2)}},
     {"SDPA", "", {Shape(64, 1, 8), Shape(64, 300, 8), Shape(64, 300, 8)}},
@@ -349,6 +358,9 @@ const LayerCase kLayers[] = {
     {"LSTM", "0=64 1=98304 3=96", {Shape(256, 12)}},
     {"GRU", "0=128 1=49152 2=1", {Shape(128, 20)}},
     {"RNN", "0=256 1=65536 2=2", {Shape(128, 10)}},
+    {"OnnxLSTM", "0=128 1=65536 2=2 6=1", {Shape(64, 8, 6)}},
+    {"OnnxLSTM", "0=128 1=33792 6=1", {Shape(66, 7, 6)}},
+    {"OnnxGRU", "0=128 1=24576 6=1", {Shape(64, 9, 6)}},
     {"Softmax", "1=1", {Shape(50, 40, 60)}},
     {"Softmax", "0=1 1=1", {Shape(50, 40, 60)}},
     {"Softmax", "0=2 1=1", {Shape(50, 40, 60)}},
@@ -363,6 +375,16 @@ const LayerCase kLayers[] = {
     {"RMSNorm", "0=512", {Shape(512, 120)}},
     {"GroupNorm", "0=8 1=64", {Shape(40, 40, 64)}},
     {"InstanceNorm", "0=64", {Shape(40, 41, 64)}},
+    // Fewer blocks of channels than threads, which share their rows.
+    {"InstanceNorm", "0=32", {Shape(90, 71, 32)}},
+    {"GroupNorm", "0=2 1=48", {Shape(60, 61, 48)}},
+    {"Padding", "0=2 1=2 2=3 3=1 4=2", {Shape(90, 71, 32)}},
+    {"Padding", "0=2 1=1 2=3 3=1 8=16 5=0.5", {Shape(50, 21, 4, 32)}},
+    {"Crop", "0=3 1=2 3=80 4=60 5=32", {Shape(90, 71, 32)}},
+    {"Slice", "-23300=2,8,-233", {Shape(90, 71, 40)}, 2},
+    {"ShuffleChannel", "0=2", {Shape(90, 71, 32)}},
+    {"Interp", "0=1 3=90 4=70", {Shape(61, 41, 32)}},
+    {"Interp", "0=2 3=90 4=70", {Shape(61, 41, 16)}},
     {"BatchNorm", "0=64", {Shape(40, 41, 64)}},
     {"MVN", "0=1 1=1", {Shape(61, 41, 30)}},
     {"MVN", "0=1", {Shape(61, 41, 32)}},
@@ -484,6 +506,29 @@ TEST(Batches, vectors) {
     if (host_kernel_set().lanes < 8)
         GTEST_SKIP() << "registers of less than eight floats take too long";
     check_batches();
+}
+
+// Layers that run all items of a batch together give what each gives by itself.
+TEST(Batches, other_layers) {
+    const char* const pooling[] = {"0=0 1=3 2=2 3=1", "0=1 1=2 2=2 5=1", "0=1 7=1 8=3", "0=0 4=1",
+                                   "0=1 4=1"};
+    std::vector<std::string> nets;
+    for (const char* params : pooling)
+        nets.push_back("2 2\nInput in 0 1 x\nPooling pool 1 1 x y " + std::string(params));
+    for (const char* axis : {"-1", "0", "1", "2"})  // two parts change places
+        nets.push_back("3 4\nInput in 0 1 x\nSlice cut 1 2 x a b -23300=2,1,-233 1=" +
+                       std::string(axis) + "\nConcat join 2 1 b a y 0=" + axis);
+    for (const std::string& net : nets) {
+        for (int channels : {2, 3, 8, 16, 20}) {
+            for (bool bf16 : {false, true}) {
+                SCOPED_TRACE(net + " of " + std::to_string(channels));
+                Job job = {
+                    "7767517\n" + net + '\n', {batch(7, Shape(13, 11, channels))}, Option(), false};
+                job.opt.use_bf16_storage = bf16;
+                expect_items(job);
+            }
+        }
+    }
 }
 
 TEST(Batches, tiles) {

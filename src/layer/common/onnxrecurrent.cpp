@@ -242,14 +242,20 @@ struct OnnxRecurrent::Buffers {
     const int* lens;  // one a sequence
 };
 
+enum { kProductRows = 64 };
+
 // The products of all rows of X, in the order of its memory without gaps.
 int OnnxRecurrent::input_products(const Weights& w, int d, const Mat& x, float* out,
                                   const Option& opt) const {
     const size_t rows = (size_t)gates_ * hidden_size;
     if (x.dims == 3 && x.h == 1) return multiply(w, kInput, d, x, x.cstep, x.c, out, opt);
-    for (int q = 0; q < x.c; q++)
-        QUOLL_RETURN_IF_ERROR(multiply(w, kInput, d, (const float*)x.data + q * x.cstep, x.w, x.h,
-                                       out + (size_t)q * x.h * rows, opt));
+    // So many channels without gaps that the results stay in cache.
+    const bool gapless = x.cstep == (size_t)x.w * x.h;
+    const int some = gapless && x.h > 0 ? std::max(1, kProductRows / x.h) : 1;
+    for (int q = 0; q < x.c; q += some)
+        QUOLL_RETURN_IF_ERROR(multiply(w, kInput, d, (const float*)x.data + q * x.cstep, x.w,
+                                       x.h * std::min(some, x.c - q), out + (size_t)q * x.h * rows,
+                                       opt));
     return kOk;
 }
 
@@ -286,13 +292,17 @@ int OnnxRecurrent::run_step(const Weights& w, int d, int step, const Buffers& b,
         QUOLL_RETURN_IF_ERROR(
             multiply(w, kLastGate, d, b.rest, hidden_size, g.batch, products, opt));
     }
-    for (int i = 0; i < g.batch; i++) {
-        if (step >= b.lens[i]) continue;
+    const auto update_item = [&](int i) {
+        if (step >= b.lens[i]) return;
         const Step s = state_of(i);
         update(s, products + (size_t)i * hidden_size);
         const int t = direction == 1 || d == 1 ? b.lens[i] - 1 - step : step;
         memcpy(b.y + t * g.y_t + d * g.y_d + i * g.y_b, s.hidden, hidden_size * sizeof(float));
-    }
+    };
+    typedef decltype(update_item) UpdateItem;
+    for_each_item(
+        g.batch, [](const void* update, int i) { (*(const UpdateItem*)update)(i); }, &update_item,
+        opt);
     return kOk;
 }
 

@@ -115,6 +115,11 @@ protected:
     virtual bool rounds_rows() const { return false; }
     // Updates the state. last: the product of the last gate, if that has a separate one.
     virtual void update(const Step& s, const float* last) const = 0;
+    // Calls run(context, i) for the items 0 <= i < count of a step, which may be at the same time.
+    typedef void (*ItemRun)(const void* context, int i);
+    virtual void for_each_item(int count, ItemRun run, const void* context, const Option&) const {
+        for (int i = 0; i < count; i++) run(context, i);
+    }
     // True for a GRU, in whose last gate the bias of the state's product is not merged with the
     // input's.
     virtual bool keeps_last_bias() const { return false; }

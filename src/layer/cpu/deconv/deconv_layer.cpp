@@ -150,22 +150,26 @@ private:
 const int64_t kFewChannelFloats = 1 << 18;
 
 // B of forward_few_channels, as gemm_pack makes it: `count` pixels of all channels, from row y0 on.
-void pack_pixels(const GemmKernels& gemm, const Mat& in, int y0, size_t count, float* packed) {
-    if (in.elempack == 1) return gemm_pack(gemm, in.row(y0), in.cstep, true, count, in.c, packed);
+void pack_pixels(const GemmKernels& gemm, const Mat& in, int y0, size_t count, int threads,
+                 float* packed) {
     const size_t pack = in.elempack, columns = (size_t)gemm.lanes * gemm.vectors;
-    for (size_t n = 0; n < count; n += columns) {
-        const size_t left = count - n;
-        const size_t width = gemm_panel_width(gemm, left);
+    parallel_for((int64_t)((count + columns - 1) / columns), threads, [&](int64_t p) {
+        const size_t n = p * columns, left = count - n;
         float* panel = packed + n * in.c * pack;
+        if (pack == 1)
+            return gemm_pack(gemm, in.row(y0) + n, in.cstep, true, std::min(left, columns), in.c,
+                             panel);
+        const size_t width = gemm_panel_width(gemm, left);
         for (int q = 0; q < in.c; q++, panel += pack * width)
             gemm.pack_column_major(in.channel(q).row(y0) + n * pack, pack, pack,
                                    std::min(left, columns), width, panel);
-    }
+    });
 }
 
 // Adds the products of all taps with input rows y0 to y0 + rows, [kernel_h][kernel_w][rows][in.w],
-// to an output channel.
-void add_taps(const ConvGeometry& g, const float* from, int y0, int rows, Mat& channel) {
+// to rows begin <= y < end of an output channel.
+void add_taps(const ConvGeometry& g, const float* from, int y0, int rows, int begin, int end,
+              Mat& channel) {
     const int64_t stride = g.x.stride;
     for (int tap = 0; tap < g.maxk(); tap++) {
         const int ky = tap / g.x.kernel, kx = tap % g.x.kernel;
@@ -176,7 +180,7 @@ void add_taps(const ConvGeometry& g, const float* from, int y0, int rows, Mat& c
         for (int i = 0; i < rows; i++, from += g.x.in) {
             const int64_t y =
                 (int64_t)(y0 + i) * g.y.stride + (int64_t)ky * g.y.dilation - g.y.before;
-            if (y < 0 || y >= g.y.out) continue;
+            if (y < begin || y >= end) continue;
             float* out = channel.row((int)y);
             for (int64_t x = first; x < last; x++) out[x * stride + x0] += from[x];
         }
@@ -328,7 +332,8 @@ int DeconvolutionCpu::forward_few_channels(const Mat& in, const ConvGeometry& g,
     QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f32, 1, opt, &top, &channels));
     if (pixels.empty() || zeros.empty() || sums.empty()) return kOutOfMemory;
     zeros.fill(0.f);
-    for (int p = 0; p < num_output; p++) channels.channel(p).fill(bias_term ? bias_data[p] : 0.f);
+    const Bands lines(num_output, g.y.out, threads);
+    const float limits[] = {activation_.low, activation_.high};
 
     for (int y0 = 0; y0 < in.h; y0 += band) {
         const int rows = std::min(band, in.h - y0);
@@ -337,24 +342,25 @@ int DeconvolutionCpu::forward_few_channels(const Mat& in, const ConvGeometry& g,
         product.a = few_channel_weight_;
         product.a_row = g.num_input, product.a_k = 1;
         product.m = products, product.n = (size_t)rows * in.w, product.k = g.num_input;
-        pack_pixels(gemm, in, y0, product.n, pixels);
+        pack_pixels(gemm, in, y0, product.n, threads, pixels);
         product.b = pixels;
         product.bias = zeros;
         product.c = sums;
         product.c_row = (ptrdiff_t)product.n;
         product.c_pack = product.n;
         gemm_matrix(product, threads);
-        parallel_for(num_output, threads, [&](int64_t p) {
+        run_tasks(lines.count(), threads, [&](int64_t task, int) {
+            const int p = lines.item(task), begin = lines.begin(task), end = lines.end(task);
+            const size_t count = (size_t)(end - begin) * g.x.out;
             Mat channel = channels.channel(p);
-            add_taps(g, (const float*)sums + (size_t)p * taps * product.n, y0, rows, channel);
+            float* const values = channel.row(begin);
+            if (y0 == 0) std::fill_n(values, count, bias_term ? bias_data[p] : 0.f);
+            add_taps(g, (const float*)sums + (size_t)p * taps * product.n, y0, rows, begin, end,
+                     channel);
+            if (y0 + rows < in.h) return;
+            kernels_->unary->clip(values, values, count, limits);
+            activation_.finish(values, count);
         });
-    }
-    const float limits[] = {activation_.low, activation_.high};
-    for (int p = 0; p < num_output; p++) {
-        const size_t count = (size_t)g.x.out * g.y.out;
-        float* values = channels.channel(p);
-        kernels_->unary->clip(values, values, count, limits);
-        activation_.finish(values, count);
     }
     return kOk;
 }

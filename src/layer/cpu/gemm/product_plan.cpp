@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "layer/common/side_by_side.h"
+#include "layer/cpu/gemm/gemm_panels.h"
 #include "quoll/log.h"
 #include "runtime/thread_pool.h"
 
@@ -14,6 +16,9 @@ namespace {
 
 // With fewer rows, reading B takes as long as all the rest, and tiles are mostly empty.
 enum { kManyRows = 8 };
+
+// The time to pack a value for vectors, in multiply-adds.
+const double kPackedValue = 16;
 
 TileShape shape_of(const GemmMatrix& g) {
     TileShape s = tile_shape(g.m, g.n, g.k, g.a_row, g.c_row);
@@ -72,9 +77,17 @@ size_t ProductPlan::packed_size() const {
 void ProductPlan::pack(const float* b, size_t k_step, size_t n_step, int threads,
                        float* packed) const {
     if (!on_tiles()) {
+        const GemmKernels& kernels = *shape_.kernels->gemm;
+        const size_t columns = panel_columns(kernels), n = shape_.n, k = shape_.k;
         const bool row_major = n_step == 1;
-        return gemm_pack(*shape_.kernels->gemm, b, row_major ? k_step : n_step, row_major, shape_.n,
-                         shape_.k, packed);
+        const double work = kPackedValue * (double)n * (double)k;
+        if (shared_work(work, threads) >= work) threads = 1;
+        parallel_for((int64_t)panel_count(kernels, n), threads, [&](int64_t p) {
+            const size_t n0 = p * columns;
+            gemm_pack(kernels, b + n0 * n_step, row_major ? k_step : n_step, row_major,
+                      std::min(columns, n - n0), k, packed + gemm_b_size(kernels, n0 * k));
+        });
+        return;
     }
     const int64_t panels = (int64_t)((shape_.n + kUnitColumns - 1) / kUnitColumns);
     parallel_for(panels, threads, [&](int64_t p) {

@@ -118,6 +118,25 @@ static bool keeps_memory(const BlobLayout& in, const Shape& to) {
            (gapless && (to_step == to_count || b.c == 1));
 }
 
+void plan_items(const std::vector<Shape>& in, std::shared_ptr<const LayerPlan>* plan) {
+    for (const Shape& s : in)
+        if (s.n == 1 || s.n != in[0].n || s.dims < 3) return;
+    *plan = std::make_shared<const LayerPlan>();
+}
+
+int forward_items(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                  const Option& opt) {
+    const int n = bottoms[0].n;
+    std::vector<Mat> joined = bottoms;
+    for (Mat& m : joined) {
+        if (m.dims < 3 || m.n != n || m.nstep != m.cstep * m.c) return kOneByOne;
+        m.c *= n, m.n = 1;
+    }
+    QUOLL_RETURN_IF_ERROR(layer.forward(joined, tops, opt));
+    for (Mat& m : tops) m.c /= n, m.n = n, m.nstep = m.cstep * m.c;
+    return kOk;
+}
+
 void plan_reshaped(const BlobLayout& in, BlobLayout* out) {
     const Shape &from = in.shape, &to = out->shape;
     const bool same_axis = from.dims > 1 && to.dims > 1 && from.size(0) == to.size(0);
@@ -331,9 +350,27 @@ void ChannelGather::copy(int block, size_t from, size_t to, size_t n) const {
                          n);
 }
 
+namespace {
+
+// The elements of some channels as Bands of whole runs.
+struct Runs {
+    enum { kRun = 256 };
+    const size_t row;
+    const Bands bands;
+    Runs(int channels, size_t elements, int threads)
+        : row(elements), bands(channels, (int)((elements + kRun - 1) / kRun), threads) {}
+    size_t begin(int64_t task) const { return (size_t)bands.begin(task) * kRun; }
+    size_t end(int64_t task) const { return std::min(row, (size_t)bands.end(task) * kRun); }
+};
+
+}  // namespace
+
 void ChannelGather::copy_all(const Option& opt) const {
     const int threads = threads_for(opt, (double)dst_.row * dst_.count);
-    run_tasks(blocks(), threads, [&](int64_t i, int) { copy((int)i, 0, 0, dst_.row); });
+    const Runs runs(blocks(), dst_.row, threads);
+    run_tasks(runs.bands.count(), threads, [&](int64_t i, int) {
+        copy(runs.bands.item(i), runs.begin(i), runs.begin(i), runs.end(i) - runs.begin(i));
+    });
 }
 
 void copy_channels(const Mat& src, Mat& dst, int first, const Option& opt) {
@@ -345,11 +382,13 @@ void copy_channels(const Mat& src, Mat& dst, int first, const Option& opt) {
         ChannelGather(src, dst, *source).copy_all(opt);
         return;
     }
-    const size_t bytes = from.row * src.elemsize;
-    const int count = from.count / from.pack;
     const int threads = threads_for(opt, (double)from.row * from.count);
-    run_tasks(count, threads, [&](int64_t i, int) {
-        memcpy(to.at(first + (int)i * to.pack, 0), from.at((int)i * from.pack, 0), bytes);
+    const Runs runs(from.count / from.pack, from.row, threads);
+    run_tasks(runs.bands.count(), threads, [&](int64_t task, int) {
+        const int i = runs.bands.item(task);
+        const size_t begin = runs.begin(task), count = runs.end(task) - begin;
+        memcpy(to.at(first + i * to.pack, begin), from.at(i * from.pack, begin),
+               count * src.elemsize);
     });
 }
 

@@ -1,6 +1,7 @@
 #include "layer/tensor/concat.h"
 
 #include "layer/cpu/layout/channel_gather.h"
+#include "layer/cpu/layout/layouts.h"
 #include "layer/cpu/layout/shared_copy.h"
 
 namespace quoll {
@@ -12,9 +13,15 @@ public:
     ConcatCpu() { support_packing = true; }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    int plan(const std::vector<Shape>& in, const Option& opt,
+             std::shared_ptr<const LayerPlan>* plan) const override;
+    int forward_planned(const LayerPlan&, std::vector<Mat>& bottoms, std::vector<Mat>& tops, bool,
+                        const Option& opt) const override {
+        return forward_items(*this, bottoms, tops, opt);
+    }
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
                       std::vector<BlobLayout>* out) const override;
-    unsigned traits() const override { return Concat::traits() | kCreatesOutput; }
+    unsigned traits() const override { return Concat::traits() | kCreatesOutput | kPlansBatch; }
 
 private:
     int along_outermost(const std::vector<Mat>& bottoms, const Shape& out, Mat* top,
@@ -83,6 +90,14 @@ int ConcatCpu::along_inner(const std::vector<Mat>& bottoms, const Shape& out, in
         copy_block(same, block, *top, to, opt);
         to[along] += block.size[along];
     }
+    return kOk;
+}
+
+// Not along the channels.
+int ConcatCpu::plan(const std::vector<Shape>& in, const Option&,
+                    std::shared_ptr<const LayerPlan>* plan) const {
+    plan->reset();
+    if (axis != 0 && axis + in[0].dims != 0) plan_items(in, plan);
     return kOk;
 }
 

@@ -33,11 +33,13 @@ void CropCpu::copy(const Mat& bottom, const Part& part, Mat& top, const Option& 
     const int y0 = size.dims == 2 ? 0 : part.start.h, z0 = size.dims == 4 ? part.start.d : 0;
     const int blocks = gather.blocks();
     const int threads = threads_for(opt, (double)size.total());
-    parallel_for(blocks, threads, [&](int64_t i) {
-        for (int z = 0; z < size.d; z++)
-            for (int y = 0; y < rows; y++)
-                gather.copy(i, ((size_t)(z0 + z) * bottom.h + y0 + y) * bottom.w + part.start.w,
-                            ((size_t)z * rows + y) * size.w, size.w);
+    const Bands bands(blocks, size.d * rows, threads);
+    run_tasks(bands.count(), threads, [&](int64_t task, int) {
+        for (int i = bands.begin(task); i < bands.end(task); i++) {
+            const size_t z = z0 + i / rows, y = y0 + i % rows;
+            gather.copy(bands.item(task), (z * bottom.h + y) * bottom.w + part.start.w,
+                        (size_t)i * size.w, size.w);
+        }
     });
 }
 

@@ -44,36 +44,34 @@ struct PaddedPlane {
     int left;
     const std::vector<int>&planes, &rows, &columns;  // of the input, for each index of the output
 
-    // The border has one value.
-    void constant(int block, const unsigned char* element, bool channels_missing) const {
-        if (channels_missing) fill(out, element, es, (size_t)out_w * rows.size() * planes.size());
-        size_t at = 0, filled = 0;  // elements of the output
-        for (int z : planes) {
-            for (int y : rows) {
-                if (y >= 0 && z >= 0) {
-                    if (!channels_missing) fill(out + filled * es, element, es, at + left - filled);
-                    gather.copy(block, ((size_t)z * in_h + y) * in_w, at + left, in_w);
-                    filled = at + left + in_w;
-                }
-                at += out_w;
-            }
+    // Makes rows first <= i < last of all planes. The border has one value.
+    void constant(int block, int first, int last, const unsigned char* element,
+                  bool channels_missing) const {
+        size_t at = (size_t)first * out_w, filled = at;  // elements of the output
+        if (channels_missing) fill(out + at * es, element, es, (size_t)(last - first) * out_w);
+        size_t plane = first / rows.size(), row = first % rows.size();
+        for (int i = first; i < last; i++, at += out_w, row++) {
+            if (row == rows.size()) plane++, row = 0;
+            const int z = planes[plane], y = rows[row];
+            if (y < 0 || z < 0) continue;
+            if (!channels_missing) fill(out + filled * es, element, es, at + left - filled);
+            gather.copy(block, ((size_t)z * in_h + y) * in_w, at + left, in_w);
+            filled = at + left + in_w;
         }
         if (!channels_missing) fill(out + filled * es, element, es, at - filled);
     }
 
-    // The border repeats what is within.
-    void repeated(int block) const {
-        unsigned char* row = out;
-        size_t at = 0;
-        for (int z : planes) {
-            for (int y : rows) {
-                gather.copy(block, ((size_t)z * in_h + y) * in_w, at + left, in_w);
-                for (int x = 0; x < left; x++)
-                    memcpy(row + x * es, row + (left + columns[x]) * es, es);
-                for (int x = left + in_w; x < out_w; x++)
-                    memcpy(row + x * es, row + (left + columns[x]) * es, es);
-                at += out_w, row += out_w * es;
-            }
+    // The same where the border repeats what is within.
+    void repeated(int block, int first, int last) const {
+        size_t plane = first / rows.size(), row = first % rows.size();
+        for (int i = first; i < last; i++, row++) {
+            if (row == rows.size()) plane++, row = 0;
+            const size_t at = (size_t)i * out_w;
+            unsigned char* const to = out + at * es;
+            gather.copy(block, ((size_t)planes[plane] * in_h + rows[row]) * in_w, at + left, in_w);
+            for (int x = 0; x < left; x++) memcpy(to + x * es, to + (left + columns[x]) * es, es);
+            for (int x = left + in_w; x < out_w; x++)
+                memcpy(to + x * es, to + (left + columns[x]) * es, es);
         }
     }
 };
@@ -93,7 +91,9 @@ void PaddingCpu::pad(const Mat& in, const Widths& widths, Mat& out, const Option
     const ChannelView into(out);
     const int blocks = gather.blocks(), pack = out.elempack, in_rows = dims >= 3 ? in.h : 1;
     const int threads = threads_for(opt, (double)to.total());
-    parallel_for(blocks, threads, [&](int64_t i) {
+    const Bands bands(blocks, (int)(rows.size() * planes.size()), threads);
+    run_tasks(bands.count(), threads, [&](int64_t task, int) {
+        const int i = bands.item(task), first = bands.begin(task), last = bands.end(task);
         const PaddedPlane plane = {gather, into.at(i * pack, 0),    out.elemsize, in.w, in_rows,
                                    out.w,  widths.before[dims - 1], planes,       rows, columns};
         unsigned char element[64 * 4] = {};
@@ -105,12 +105,13 @@ void PaddingCpu::pad(const Mat& in, const Widths& widths, Mat& out, const Option
             missing = missing || channels[i * pack + k] < 0;
         }
         if (channels_only) {
-            if (missing) fill(plane.out, element, out.elemsize, into.row);
-            gather.copy(i, 0, 0, into.row);
+            const size_t at = (size_t)first * out.w, count = (size_t)(last - first) * out.w;
+            if (missing) fill(plane.out + at * out.elemsize, element, out.elemsize, count);
+            gather.copy(i, at, at, count);
         } else if (type == kConstant) {
-            plane.constant(i, element, missing);
+            plane.constant(i, first, last, element, missing);
         } else {
-            plane.repeated(i);
+            plane.repeated(i, first, last);
         }
     });
 }

@@ -11,11 +11,26 @@ namespace {
 class SliceCpu : public Slice {
 public:
     SliceCpu() { support_packing = true; }
+    unsigned traits() const override { return Slice::traits() | kPlansBatch; }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    int plan(const std::vector<Shape>& in, const Option& opt,
+             std::shared_ptr<const LayerPlan>* plan) const override;
+    int forward_planned(const LayerPlan&, std::vector<Mat>& bottoms, std::vector<Mat>& tops, bool,
+                        const Option& opt) const override {
+        return forward_items(*this, bottoms, tops, opt);
+    }
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
                       std::vector<BlobLayout>* out) const override;
 };
+
+// Not along the channels.
+int SliceCpu::plan(const std::vector<Shape>& in, const Option&,
+                   std::shared_ptr<const LayerPlan>* plan) const {
+    plan->reset();
+    if (axis != 0 && axis + in[0].dims != 0) plan_items(in, plan);
+    return kOk;
+}
 
 void SliceCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
                             std::vector<BlobLayout>* out) const {

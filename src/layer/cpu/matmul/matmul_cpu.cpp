@@ -1,5 +1,6 @@
 #include "layer/nn/matmul.h"
 
+#include "layer/common/side_by_side.h"
 #include "layer/cpu/attention/attention.h"
 #include "layer/cpu/gemm/product_plan.h"
 #include "runtime/thread_pool.h"
@@ -30,11 +31,8 @@ private:
         }
         std::unique_ptr<const ProductPlan> product;  // null: rows or columns alone
     };
-    // How threads are shared: `outer` products at once, each by `inner` threads.
-    struct Sharing {
-        int threads, outer, inner;
-    };
-    Sharing share_threads(const Product& p, const Option& opt) const;
+    // How many products run at a time, and how many threads each has.
+    static SideBySide share_threads(const Product& p, const Option& opt);
     void make_plan(const Product& p, const Option& opt, Plan* plan) const;
     int run(const Plan* plan, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
             const Option& opt) const;
@@ -78,19 +76,22 @@ GemmMatrix MatMulCpu::matrix_of(const Product& p) const {
     return g;
 }
 
-// Many matrices: one per thread; few: all threads together at each.
-MatMulCpu::Sharing MatMulCpu::share_threads(const Product& p, const Option& opt) const {
+// Several matrices are multiplied at a time, so that a region does not end after each. Those
+// that few threads would not multiply faster have one each. A single one has all threads.
+SideBySide MatMulCpu::share_threads(const Product& p, const Option& opt) {
     const int count = p.c * p.d;
-    const int threads = threads_for(opt, (double)count * p.m * p.n * p.k);
-    const int outer = count >= threads ? threads : 1;
-    return {threads, outer, outer == 1 ? threads : 1};
+    const double work = (double)p.m * p.n * p.k;
+    const int threads = threads_for(opt, count * work),
+              pieces = std::max(1, std::min(count, threads));
+    const int each = kSharesPieces || pieces == 1 ? threads / pieces : 1;
+    return {pieces, pieces == 1 || shared_work(work, each) < work ? each : 1};
 }
 
 void MatMulCpu::make_plan(const Product& p, const Option& opt, Plan* plan) const {
     if (p.n == 1 || p.m == 1) return;
     const double packings = is_shared(p) ? 1. / (p.c * p.d) : 1;
     plan->product.reset(
-        new ProductPlan(split_, matrix_of(p), packings, share_threads(p, opt).inner));
+        new ProductPlan(split_, matrix_of(p), packings, share_threads(p, opt).threads));
 }
 
 int MatMulCpu::plan(const std::vector<Shape>& bottoms, const Option& opt,
@@ -107,29 +108,25 @@ int MatMulCpu::plan(const std::vector<Shape>& bottoms, const Option& opt,
 int MatMulCpu::multiply_all(const ProductPlan& plan, const Product& p,
                             const std::vector<Task>& tasks, const Option& opt) const {
     const int count = (int)tasks.size();
-    const Sharing sharing = share_threads(p, opt);
-    const int outer = sharing.outer, inner = sharing.inner;
+    const SideBySide sharing = share_threads(p, opt);
+    const int pieces = sharing.pieces, threads = sharing.threads;
     const bool shared = is_shared(p);
     const GemmMatrix matrix = matrix_of(p);
     const Mat bias = product_bias(*kernels_, nullptr, p.n, opt.workspace_allocator);
     Mat panels, workspaces;
     QUOLL_RETURN_IF_ERROR(
-        product_memory(plan.packed_size(), shared ? 1 : outer, opt.workspace_allocator, &panels));
+        product_memory(plan.packed_size(), shared ? 1 : pieces, opt.workspace_allocator, &panels));
     QUOLL_RETURN_IF_ERROR(
-        product_memory(plan.workspace(), outer, opt.workspace_allocator, &workspaces));
+        product_memory(plan.workspace(), pieces, opt.workspace_allocator, &workspaces));
     if (bias.empty()) return kOutOfMemory;
-    if (shared) plan.pack(tasks[0].b, p.b.row_step, p.b.column_step, sharing.threads, panels);
-    parallel_for(outer, outer, [&](int64_t t) {
-        float* packed = (float*)panels.data + (shared ? 0 : t * panels.cstep);
+    if (shared) plan.pack(tasks[0].b, p.b.row_step, p.b.column_step, pieces * threads, panels);
+    run_tasks_in_teams(count, pieces, threads, [&](int64_t i, int team) {
+        float* packed = (float*)panels.data + (shared ? 0 : team * panels.cstep);
+        if (!shared) plan.pack(tasks[i].b, p.b.row_step, p.b.column_step, threads, packed);
         GemmMatrix g = matrix;
-        g.b = packed, g.bias = bias;
-        const int end = (int)(partition_begin(count, outer, t) + partition_length(count, outer, t));
-        for (int i = (int)partition_begin(count, outer, t); i < end; i++) {
-            if (!shared) plan.pack(tasks[i].b, p.b.row_step, p.b.column_step, inner, packed);
-            g.a = tasks[i].a;
-            g.c = tasks[i].out;
-            plan.run(g, (float*)workspaces.data + t * workspaces.cstep);
-        }
+        g.a = tasks[i].a, g.b = packed, g.bias = bias;
+        g.c = tasks[i].out;
+        plan.run(g, (float*)workspaces.data + team * workspaces.cstep);
     });
     return kOk;
 }
@@ -162,8 +159,9 @@ int MatMulCpu::run(const Plan* plan, const std::vector<Mat>& bottoms, std::vecto
         return multiply_all(plan ? *plan->product : *made.product, p, tasks, opt);
     }
     const int count = (int)tasks.size();
-    const int outer = share_threads(p, opt).outer, inner = share_threads(p, opt).inner;
-    parallel_for(count, outer, [&](int64_t i) { multiply_vector(p, tasks[i], inner); });
+    const SideBySide sharing = share_threads(p, opt);
+    run_tasks_in_teams(count, sharing.pieces, sharing.threads,
+                       [&](int64_t i, int) { multiply_vector(p, tasks[i], sharing.threads); });
     return kOk;
 }
 

@@ -14,57 +14,131 @@ namespace quoll {
 
 namespace {
 
-// The blob, of floats or 16-bit values, as blocks of `pack` channels with `size` values in all.
+// The blob, of floats or 16-bit values, as blocks of `pack` channels with `size` values in all,
+// each divided into `parts`. How many does not depend on the threads, as sums are rounded by part.
 struct ChannelBlocks {
+    enum { kPart = 4 * Chunks::kChunk, kMostParts = 32 };  // a part fits the first-level cache
+
     void* data;
     const StorageKernels* storage;
     int count, pack;
     size_t size, step;
+    size_t part, rest;  // values of each channel in a part, and in the last one
+    int parts;
 
     ChannelBlocks(const KernelSet& kernels, Mat& m)
         : data(m.data), storage(storage_kernels(kernels, m.dtype)), pack(m.elempack) {
         count = m.dims == 2 ? m.h : m.c;
-        size = (m.dims == 2 ? m.w : (size_t)m.w * m.h * m.d) * pack;
+        const size_t elements = m.dims == 2 ? m.w : (size_t)m.w * m.h * m.d;
+        size = elements * pack;
         step = (m.dims == 2 ? m.w : m.cstep) * pack;
+        const size_t least = std::max(1, kPart / pack);
+        part = std::max(least, (elements + kMostParts - 1) / kMostParts);
+        parts = (int)((elements + part - 1) / part);
+        rest = elements - (size_t)(parts - 1) * part;
     }
-    // f(values, n) for the values of a block: at once, or as many as stay in cache as floats, which
-    // are stored again if `stores`.
+    int64_t all_parts() const { return (int64_t)count * parts; }
+    // Values of each channel in part i of a block.
+    size_t length(int i) const { return i + 1 < parts ? part : rest; }
+    // f(values, n) for the values of part i of all: at once, or as many as stay in cache as floats,
+    // which are stored again if `stores`.
     template <class F>
-    void walk(size_t q, bool stores, F f) const {
-        if (!storage) return f((float*)data + q * step, size);
+    void walk(int64_t i, bool stores, F f) const {
+        const int within = (int)(i % parts);
+        const size_t at = i / parts * step + within * part * pack, all = length(within) * pack;
+        if (!storage) return f((float*)data + at, all);
         const size_t chunk = Chunks::kChunk / pack * pack;
         float values[Chunks::kChunk];
-        uint16_t* stored = (uint16_t*)data + q * step;
-        for (size_t first = 0; first < size; first += chunk, stored += chunk) {
-            const size_t n = std::min(chunk, size - first);
+        uint16_t* stored = (uint16_t*)data + at;
+        for (size_t first = 0; first < all; first += chunk, stored += chunk) {
+            const size_t n = std::min(chunk, all - first);
             storage->widen(stored, values, n);
             f(values, n);
             if (stores) storage->narrow(values, stored, n);
         }
     }
-    // out[c] = reduction of channel c about about[c].
-    void reduce(NormReduce kernel, const float* about, float* out, int threads) const {
-        parallel_for(count, threads, [&](int64_t q) {
-            const float* const centre = about ? about + q * pack : nullptr;
-            float* const sums = out + q * pack;
-            std::fill_n(sums, pack, 0.f);
-            walk(q, false, [&](const float* values, size_t n) {
-                float part[Chunks::kChunk];  // of `pack` lanes
-                kernel(values, n, pack, centre, part);
-                for (int c = 0; c < pack; c++) sums[c] += part[c];
-            });
+    // out[c] = reduction of channel c of part i about about[c].
+    void reduce(NormReduce kernel, int64_t i, const float* about, float* out) const {
+        std::fill_n(out, pack, 0.f);
+        walk(i, false, [&](const float* values, size_t n) {
+            float sums[Chunks::kChunk];  // of `pack` lanes
+            kernel(values, n, pack, about, sums);
+            for (int c = 0; c < pack; c++) out[c] += sums[c];
         });
     }
 };
 
-// Sets values[c], for the `each` channels of a group, to the mean over the group; they were sums of
-// `size` values.
-void share_mean(float* values, int each, size_t size) {
-    double sum = 0;
-    for (int c = 0; c < each; c++) sum += values[c];
-    const float mean = (float)(sum / ((double)each * (double)size));
-    for (int c = 0; c < each; c++) values[c] = mean;
-}
+// The steps of a normalisation: moments of parts, of groups, and what they make of the values.
+struct ChannelNorm {
+    const NormKernels& norm;
+    const ChannelBlocks& blocks;
+    const int each;  // channels of a group
+    const float eps, *const gamma, *const beta;
+    float* const moments;  // of each part: means of the channels, then squares about them
+    float *const mean, *const factor;  // of each channel
+
+    void measure(int64_t i) const {
+        float *const means = moments + i * 2 * blocks.pack, *const squares = means + blocks.pack;
+        const float length = (float)blocks.length((int)(i % blocks.parts));
+        blocks.reduce(norm.sum, i, nullptr, means);
+        for (int c = 0; c < blocks.pack; c++) means[c] /= length;
+        blocks.reduce(norm.sum_squares, i, means, squares);
+    }
+    // f(mean, squares, length) for the parts of the group that begins with this channel.
+    template <class F>
+    void for_each_part(int first, F f) const {
+        for (int c = first; c < first + each; c++) {
+            const int64_t begin = (int64_t)(c / blocks.pack) * blocks.parts;
+            const float* part = moments + begin * 2 * blocks.pack + c % blocks.pack;
+            for (int i = 0; i < blocks.parts; i++, part += 2 * blocks.pack)
+                f(part[0], part[blocks.pack], (double)blocks.length(i));
+        }
+    }
+    void join(int first) const {
+        const double values = (double)each * (double)(blocks.size / blocks.pack);
+        double sum = 0, squares = 0;
+        for_each_part(first, [&](float m, float, double length) { sum += m * length; });
+        const double centre = sum / values;
+        for_each_part(first, [&](float m, float part, double length) {
+            squares += part + (m - centre) * (m - centre) * length;
+        });
+        const float deviation = sqrtf((float)(squares / values) + eps);
+        for (int c = first; c < first + each; c++) {
+            mean[c] = (float)centre;
+            factor[c] = (gamma ? gamma[c] : 1.f) / deviation;
+        }
+    }
+    void scale(int64_t i) const {
+        const size_t first = i / blocks.parts * blocks.pack;
+        blocks.walk(i, true, [&](float* values, size_t n) {
+            norm.scale_centred(values, n, blocks.pack, mean + first, factor + first,
+                               beta ? beta + first : nullptr);
+        });
+    }
+
+    // Blocks that no group shares with others.
+    int unit() const {
+        if (blocks.pack % each == 0) return 1;
+        return each % blocks.pack == 0 ? each / blocks.pack : blocks.count;
+    }
+    // Units are run as a whole, while they are in cache, unless threads would then wait.
+    void run(int threads) const {
+        const int channels = blocks.count * blocks.pack, some = unit(), units = blocks.count / some;
+        if (units < 4 * threads && units % threads != 0) {
+            parallel_for(blocks.all_parts(), threads, [&](int64_t i) { measure(i); });
+            for (int c = 0; c < channels; c += each) join(c);
+            parallel_for(blocks.all_parts(), threads, [&](int64_t i) { scale(i); });
+            return;
+        }
+        const int64_t parts = (int64_t)some * blocks.parts;
+        parallel_for(units, threads, [&](int64_t u) {
+            for (int64_t i = u * parts; i < (u + 1) * parts; i++) measure(i);
+            for (int c = 0; c < some * blocks.pack; c += each)
+                join((int)u * some * blocks.pack + c);
+            for (int64_t i = u * parts; i < (u + 1) * parts; i++) scale(i);
+        });
+    }
+};
 
 }  // namespace
 
@@ -87,26 +161,12 @@ int normalize_channels(const KernelSet& kernels, Mat& blob, int groups, float ep
         return blob.empty() ? (int)kOutOfMemory : (int)kOk;
     }
     const ChannelBlocks blocks(kernels, blob);
-    const size_t size = blocks.size / blocks.pack;
-    const int threads = threads_for(opt, (double)blocks.size * blocks.count);
-    Mat mean_mat(channels, 4u, opt.workspace_allocator);
-    Mat variance_mat(channels, 4u, opt.workspace_allocator);
-    if (mean_mat.empty() || variance_mat.empty()) return kOutOfMemory;
-    float *mean = mean_mat, *variance = variance_mat;
-    blocks.reduce(norm.sum, nullptr, mean, threads);
-    for (int c = 0; c < channels; c += each) share_mean(mean + c, each, size);
-    blocks.reduce(norm.sum_squares, mean, variance, threads);
-    for (int c = 0; c < channels; c += each) share_mean(variance + c, each, size);
-    float* const factor = variance;
-    for (int c = 0; c < channels; c++)
-        factor[c] = (gamma ? gamma[c] : 1.f) / sqrtf(variance[c] + eps);
-    parallel_for(blocks.count, threads, [&](int64_t q) {
-        const size_t first = q * blocks.pack;
-        blocks.walk(q, true, [&](float* values, size_t n) {
-            norm.scale_centred(values, n, blocks.pack, mean + first, factor + first,
-                               beta ? beta + first : nullptr);
-        });
-    });
+    Mat moments(2 * blocks.parts, channels, 4u, opt.workspace_allocator);
+    Mat results(channels, 2, 4u, opt.workspace_allocator);
+    if (moments.empty() || results.empty()) return kOutOfMemory;
+    const ChannelNorm run = {norm, blocks,  each,           eps,           gamma,
+                             beta, moments, results.row(0), results.row(1)};
+    run.run(threads_for(opt, (double)blocks.size * blocks.count));
     return kOk;
 }
 

@@ -63,7 +63,7 @@ struct RowPooler {
 }  // namespace
 
 PoolingCpu::PoolingCpu(int axes) : Pooling(axes), kernels_(nullptr), f16_(nullptr) {
-    support_packing = support_fp16_storage = support_bf16_storage = true;
+    support_packing = support_batch = support_fp16_storage = support_bf16_storage = true;
 }
 
 int PoolingCpu::create_pipeline(const Option& opt) {
@@ -88,6 +88,9 @@ void PoolingCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& i
     (*out)[0].elempack = out_pack(in[0].shape, opt);
 }
 
+// Whether the items of a batch can be taken as further channels.
+static bool follow_without_gaps(const Mat& m) { return m.nstep == m.cstep * m.c; }
+
 int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
     const ShapeList in_shapes(bottom_blob);
     const Shape shape = in_shapes[0];
@@ -96,23 +99,29 @@ int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt
     const int pack = out_pack(shape, opt);
     const bool pairs = takes_pairs(shape);
     const KernelSet& kernels = pairs ? *f16_ : *kernels_;
-    Mat in;
-    QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, pack, opt, &in));
-    in = channels(in);
     top_blob.create(out[0], pack, opt.blob_allocator);
     if (top_blob.empty()) return kOutOfMemory;
-    Mat top = pairs ? as_pairs(top_blob) : top_blob;
-    if (pairs) in = as_pairs(in);
-    if (global_pooling)
-        top.cstep = 1;
-    else
-        top = channels(top);
-    Axis x, y, z;
-    if (!global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
-    const bool mean = adaptive_pooling && !is_max() && x.out == 1 && y.out == 1 && z.out == 1;
-    if ((global_pooling || mean) && in.dtype != DType::s8) return global(kernels, in, top, opt);
-    if (global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
-    return windows(kernels, in, x, y, z, top, opt);
+    const auto pool = [&](const Mat& from, Mat to) {
+        Mat in;
+        QUOLL_RETURN_IF_ERROR(with_elempack(from, pack, opt, &in));
+        if (pairs) in = as_pairs(in), to = as_pairs(to);
+        Axis x, y, z;
+        if (!global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
+        const bool mean = adaptive_pooling && !is_max() && x.out == 1 && y.out == 1 && z.out == 1;
+        if ((global_pooling || mean) && in.dtype != DType::s8) return global(kernels, in, to, opt);
+        if (global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
+        return windows(kernels, in, x, y, z, to, opt);
+    };
+    Mat in = channels(bottom_blob), top = channels(top_blob);
+    if (global_pooling) top.c = top_blob.w, top.cstep = 1;
+    // Items that need no other elempack, which is best given to one after the other, are further
+    // channels.
+    if (in.elempack == pack && follow_without_gaps(in) && follow_without_gaps(top)) {
+        in.c *= in.n, top.c *= top.n;
+        return pool(in, top);
+    }
+    for (int b = 0; b < top.n; b++) QUOLL_RETURN_IF_ERROR(pool(in.batch(b), top.batch(b)));
+    return kOk;
 }
 
 int PoolingCpu::global(const KernelSet& kernels, const Mat& in, Mat& top, const Option& opt) const {

@@ -6,6 +6,7 @@
 #include "layer/cpu/int8/int8_matrix.h"
 #include "layer/cpu/recurrent/packed_matrix.h"
 #include "layer/cpu/recurrent/recurrent.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -56,6 +57,12 @@ protected:
         return packed_[d][which].multiply(*this, x, x_row, count, out, opt);
     }
     bool rounds_rows() const override { return this->int8_scale_term != 0; }
+    // The rows of the gates that an item reads come from the caches of all threads.
+    void for_each_item(int count, typename T::ItemRun run, const void* context,
+                       const Option& opt) const override {
+        const double work = 16. * count * this->gates_ * this->hidden_size;
+        run_tasks(count, threads_for(opt, work), [&](int64_t i, int) { run(context, (int)i); });
+    }
 
     void reset(const typename T::Step& s, float* state) const override {
         if (!kernels_) return T::reset(s, state);

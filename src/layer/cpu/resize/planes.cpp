@@ -40,13 +40,16 @@ public:
         return (out_w_ * (size_t)ys_.count + stored) * pack_;
     }
 
-    // T: float, or the 16 bits of the storage type.
+    int out_h() const { return out_h_; }
+
+    // Makes rows y0 <= y < y1 of a plane. T: float, or the 16 bits of the storage type.
     template <class T>
-    void run(const T* in, int w, T* out, float* buffer) const {
+    void run(const T* in, int w, T* out, int y0, int y1, float* buffer) const {
         const size_t length = (size_t)out_w_ * pack_, in_length = (size_t)w * pack_;
+        out += y0 * length;
         float* wide = buffer + length * ys_.count;  // a row of the input or output
         int held[4] = {-1, -1, -1, -1};  // the input row that each part of the buffer holds
-        for (int y = 0; y < out_h_; y++, out += length) {
+        for (int y = y0; y < y1; y++, out += length) {
             const int* wanted = &ys_.index[(size_t)y * ys_.count];
             const float* rows[4];
             for (int k = 0; k < ys_.count; k++) {
@@ -156,19 +159,18 @@ int resize_planes(const ResizeVariants& variants, const Mat& in, Mat& out, const
     Mat buffers;
     buffers.create((int)resizer.buffer_size(in.w), threads, 4u, opt.workspace_allocator);
     if (buffers.empty()) return kOutOfMemory;
-    parallel_for(threads, threads, [&](int64_t t) {
-        for (int i = (int)((int64_t)blocks * t / threads); i < (int64_t)blocks * (t + 1) / threads;
-             i++) {
-            const int q = i / in.d, z = i % in.d;
-            const size_t from = (q * in.cstep + (size_t)z * in.w * in.h) * pack;
-            const size_t to = (q * out.cstep + (size_t)z * out.w * out.h) * pack;
-            if (storage)
-                resizer.run((const uint16_t*)in.data + from, in.w, (uint16_t*)out.data + to,
-                            buffers.row(t));
-            else
-                resizer.run((const float*)in.data + from, in.w, (float*)out.data + to,
-                            buffers.row(t));
-        }
+    const Bands bands(blocks, resizer.out_h(), threads);
+    run_tasks(bands.count(), threads, [&](int64_t task, int thread) {
+        const int q = bands.item(task) / in.d, z = bands.item(task) % in.d;
+        const int y0 = bands.begin(task), y1 = bands.end(task);
+        const size_t from = (q * in.cstep + (size_t)z * in.w * in.h) * pack;
+        const size_t to = (q * out.cstep + (size_t)z * out.w * out.h) * pack;
+        float* const buffer = buffers.row(thread);
+        if (storage)
+            resizer.run((const uint16_t*)in.data + from, in.w, (uint16_t*)out.data + to, y0, y1,
+                        buffer);
+        else
+            resizer.run((const float*)in.data + from, in.w, (float*)out.data + to, y0, y1, buffer);
     });
     return kOk;
 }
@@ -187,14 +189,17 @@ void pick_planes(const Mat& in, Mat& out, const AxisTaps& xs, const AxisTaps& ys
     const int planes = in.dims == 2 ? in.h : in.c * in.d, depth = in.dims == 2 ? in.h : in.d;
     const int in_h = in.dims == 2 ? 1 : in.h, out_h = in.dims == 2 ? 1 : out.h;
     const int threads = threads_for(opt, (double)out.total() * in.elempack);
-    parallel_for(planes, threads, [&](int64_t i) {
-        const size_t q = i / depth, z = i % depth;
+    const Bands bands(planes, out_h, threads);
+    run_tasks(bands.count(), threads, [&](int64_t task, int) {
+        const size_t q = bands.item(task) / depth, z = bands.item(task) % depth;
+        const int y0 = bands.begin(task), y1 = bands.end(task);
         const unsigned char* src =
             (const unsigned char*)in.data + (q * in.cstep + z * in.w * in_h) * es;
-        unsigned char* dst = (unsigned char*)out.data + (q * out.cstep + z * out.w * out_h) * es;
-        for (int y = 0; y < out_h; y++, dst += length) {
+        unsigned char* dst =
+            (unsigned char*)out.data + (q * out.cstep + z * out.w * out_h) * es + y0 * length;
+        for (int y = y0; y < y1; y++, dst += length) {
             const int row = ys.none() ? y : ys.index[y];
-            if (y > 0 && !ys.none() && row == ys.index[y - 1])
+            if (y > y0 && !ys.none() && row == ys.index[y - 1])
                 memcpy(dst, dst - length, length);
             else if (xs.none())
                 memcpy(dst, src + (size_t)row * in.w * es, length);
