@@ -230,7 +230,8 @@ TEST_F(VulkanApi, a_thousand_loads_leave_nothing) {
     }
     const double more = (double)resident_bytes() - (double)host;
     printf("800 loads: host %+.2f MB\n", more / 1e6);
-    EXPECT_LT(more, 800 * 1000.);
+    // A GPU's driver may keep some.
+    EXPECT_LT(more, faults.device->info().type() == 3 ? 0.8e6 : 4e6);
 }
 
 TEST_F(VulkanApi, nets_and_threads) {
