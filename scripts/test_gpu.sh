@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# For machines with a GPU: every case table of the layers on the device against the scalar reference, test_vulkan, and the bundled
+# For machines with a GPU: every case table of the layers on the device against the scalar reference, test_vulkan*, and the bundled
 # networks against the CPU with their times, in fp32, in fp16 and in fp16 without matrix units; 100,000 inferences in 8 threads; with
 # QUOLL_DATA and build/venv the networks from exporters, the largest ones too; then a summary. Says which device it was.
 # scripts/test_gpu.sh [BIN]: the folder of the built programs (build/bin). QUOLL_VULKAN_DEVICE chooses the device.
@@ -42,13 +42,9 @@ networks() {
 
 "$bin/bench_gpu" --list || exit 1
 run layers "$bin/tests/layer_tests" '--gtest_filter=*.vulkan'
-run test_vulkan "$bin/tests/test_vulkan"
-run test_vulkan_api "$bin/tests/test_vulkan_api"
-run test_vulkan_faults "$bin/tests/test_vulkan_faults"
-run test_vulkan_pipelines "$bin/tests/test_vulkan_pipelines"
-run test_vulkan_sharing "$bin/tests/test_vulkan_sharing"
-run test_vulkan_blocks "$bin/tests/test_vulkan_blocks"
-run test_vulkan_caches "$bin/tests/test_vulkan_caches"
+for part in '' _api _blocks _caches _faults _packing _pipelines _pixels _sharing _types; do
+    run "test_vulkan$part" "$bin/tests/test_vulkan$part"
+done
 run test_vulkan_memory env QUOLL_VULKAN_RUNS=100000 "$bin/tests/test_vulkan_memory"
 [ ! -x "$bin/tests/test_vulkan_layers" ] || run test_vulkan_layers "$bin/tests/test_vulkan_layers"
 if [ -n "${QUOLL_DATA:-}" ] && [ -x build/venv/bin/python ]; then

@@ -76,7 +76,7 @@ public:
 #if QUOLL_VULKAN
     // The same on a GPU, recorded into `cmd` (quoll/command.h), for layers of an application that
     // set support_vulkan, in a Net that runs on a GPU. Inputs and outputs are planar (elempack 1),
-    // f16 with opt.use_fp16_storage, else f32; outputs come from opt.blob_vkallocator.
+    // f16 with opt.use_fp16_storage, else f32; outputs come from opt.blob_vkallocator, never null.
     // create_pipeline() makes pipelines; then upload_model() takes weights to the device. Built-in
     // layers that have a form on the GPU can be called this way too, if vkdev was set before.
     virtual int upload_model(VkTransfer& cmd, const Option& opt);

@@ -18,6 +18,8 @@ namespace {
 // The system wakes a thread 25 to 45 us after the end of a submission (NVIDIA's driver 580). So a
 // thread that waits for a discrete device polls for this long before it sleeps.
 const auto kAwake = std::chrono::milliseconds(2);
+// How often a thread that may not submit yet looks for submissions that have ended.
+const auto kBetweenLooks = std::chrono::microseconds(100);
 
 const char* result_name(VkResult result) {
     switch (result) {
@@ -263,7 +265,7 @@ uint64_t GpuDevice::submissions() const {
 int GpuDevice::highest_in_flight() const {
     std::lock_guard<std::mutex> lock(flight_);
     const int highest = highest_in_flight_;
-    highest_in_flight_ = in_flight_;
+    highest_in_flight_ = in_flight();
     return highest;
 }
 
@@ -341,23 +343,46 @@ int GpuDevice::run_each(const std::vector<VkCommandBuffer>& commands, VkFence fe
     return status;
 }
 
-void GpuDevice::land() const {
+// With flight_ held: whether anything had ended that nobody has waited for yet.
+bool GpuDevice::forget_ended() const {
+    const auto ended = [&](VkFence fence) {
+        return vk_.GetFenceStatus(device_, fence) != VK_NOT_READY;
+    };
+    const size_t before = in_flight_.size();
+    in_flight_.erase(std::remove_if(in_flight_.begin(), in_flight_.end(), ended), in_flight_.end());
+    return in_flight_.size() < before;
+}
+
+// All submissions on the device may be of this thread, which waits for them only after it has
+// submitted this one: so what has ended is looked for.
+void GpuDevice::wait_for_turn(int most) const {
+    std::unique_lock<std::mutex> lock(flight_);
+    while (most > 0 && in_flight() >= most)
+        if (!forget_ended()) ended_.wait_for(lock, kBetweenLooks);
+    submitting_++, submissions_++;
+    highest_in_flight_ = std::max(highest_in_flight_, in_flight());
+}
+
+// A fence is only looked at while nobody submits it.
+void GpuDevice::note_submitted(VkFence fence, VkResult result) const {
+    std::lock_guard<std::mutex> lock(flight_);
+    submitting_--;
+    if (result == VK_SUCCESS) in_flight_.push_back(fence);
+}
+
+void GpuDevice::note_ended(VkFence fence) const {
     {
         std::lock_guard<std::mutex> lock(flight_);
-        in_flight_--;
+        const auto at = std::find(in_flight_.begin(), in_flight_.end(), fence);
+        if (at != in_flight_.end()) in_flight_.erase(at);
     }
-    landed_.notify_all();
+    ended_.notify_all();
 }
 
 int GpuDevice::submit(Queue& queue, const std::vector<VkCommandBuffer>& commands, VkFence fence,
                       int most) const {
     if (lost_) return error(info().device_name(), VK_ERROR_DEVICE_LOST);
-    {
-        std::unique_lock<std::mutex> lock(flight_);
-        while (most > 0 && in_flight_ >= most) landed_.wait(lock);
-        in_flight_++, submissions_++;
-        highest_in_flight_ = std::max(highest_in_flight_, in_flight_);
-    }
+    wait_for_turn(most);
     VkSubmitInfo submit = {VK_STRUCTURE_TYPE_SUBMIT_INFO};
     submit.commandBufferCount = (uint32_t)commands.size();
     submit.pCommandBuffers = commands.data();
@@ -366,8 +391,9 @@ int GpuDevice::submit(Queue& queue, const std::vector<VkCommandBuffer>& commands
         std::lock_guard<std::mutex> lock(queue.mutex);
         result = vk_.QueueSubmit(queue.handle, 1, &submit, fence);
     }
+    note_submitted(fence, result);
     if (result == VK_SUCCESS) return kOk;
-    land();
+    ended_.notify_all();
     return error("submission", result);
 }
 
@@ -381,7 +407,7 @@ int GpuDevice::wait(VkFence fence) const {
         }
     }
     if (result == VK_NOT_READY) result = vk_.WaitForFences(device_, 1, &fence, VK_TRUE, UINT64_MAX);
-    land();
+    note_ended(fence);
     return result == VK_SUCCESS ? (int)kOk : error("submission", result);
 }
 

@@ -102,7 +102,11 @@ private:
     int submit(Queue& queue, const std::vector<VkCommandBuffer>& commands, VkFence fence,
                int most) const;
     int wait(VkFence fence) const;
-    void land() const;
+    void wait_for_turn(int most) const;
+    void note_submitted(VkFence fence, VkResult result) const;
+    void note_ended(VkFence fence) const;
+    bool forget_ended() const;
+    int in_flight() const { return submitting_ + (int)in_flight_.size(); }
     bool create(const InstanceFunctions& vk, VkPhysicalDevice physical, GpuPriority priority);
     VkResult create_device(const InstanceFunctions& vk, VkPhysicalDevice physical,
                            GpuPriority priority);
@@ -124,14 +128,16 @@ private:
     mutable std::mutex taking_;
     mutable std::condition_variable given_back_;
     mutable std::mutex flight_;
-    mutable std::condition_variable landed_;
-    mutable int in_flight_ = 0, highest_in_flight_ = 0;
+    mutable std::condition_variable ended_;
+    mutable int submitting_ = 0;  // submissions that are about to be made
+    mutable int highest_in_flight_ = 0;
     mutable uint64_t submissions_ = 0;
     mutable std::vector<VkFence> fences_;     // idle; with flight_
     mutable std::vector<Commands> commands_;  // likewise
     mutable std::atomic<bool> lost_{false};
     std::unique_ptr<PipelineStore> pipelines_;
     std::unique_ptr<TuningTable> tuning_;
+    mutable std::vector<VkFence> in_flight_;  // with flight_
 };
 
 // Of an extension, or of the version of Vulkan that it became part of.

@@ -87,7 +87,10 @@ VkResult Replay::create_objects(const Program& program, bool timed) {
     if (result != VK_SUCCESS || !timed) return result;
     VkQueryPoolCreateInfo queries = {VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
     queries.queryType = VK_QUERY_TYPE_TIMESTAMP;
-    queries.queryCount = query_count_ = (uint32_t)program.dispatches.size() + 1;
+    // One at the begin of each submission, and one behind each dispatch.
+    query_count_ = (uint32_t)(program.dispatches.size() + program.submissions.size() + 1);
+    queries.queryCount = query_count_;
+    ends_.resize(program.dispatches.size());
     return vk.CreateQueryPool(device_.handle(), &queries, nullptr, &queries_);
 }
 
@@ -156,7 +159,7 @@ VkResult Replay::record(const Program& program) {
     cuts.push_back(program.dispatches.size());
     VkResult result = VK_SUCCESS;
     for (size_t i = 0; i < commands_.size() && result == VK_SUCCESS; i++)
-        result = record_part(program, commands_[i], cuts[i], cuts[i + 1]);
+        result = record_part(program, commands_[i], cuts[i], cuts[i + 1], (uint32_t)i);
     return result;
 }
 
@@ -189,20 +192,21 @@ int Replay::prepare_size(const Program& program, size_t size) {
 }
 
 VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, size_t first,
-                             size_t end) {
+                             size_t end, uint32_t part) {
     const DeviceFunctions& vk = device_.vk();
     const VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     const VkResult result = vk.BeginCommandBuffer(commands, &begin);
     if (result != VK_SUCCESS) return result;
     const VkPipelineStageFlagBits stage = VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT;
-    if (queries_ && first == 0) {
-        vk.CmdResetQueryPool(commands, queries_, 0, query_count_);
-        vk.CmdWriteTimestamp(commands, stage, queries_, 0);
-    }
+    uint32_t query = (uint32_t)first + part;
+    if (queries_ && part == 0) vk.CmdResetQueryPool(commands, queries_, 0, query_count_);
+    if (queries_) vk.CmdWriteTimestamp(commands, stage, queries_, query);
     // The last run may have been on another queue; its fence was waited for.
     for (size_t i = first; i < end; i++) {
         record_dispatch(commands, program.dispatches[i], sets_[i]);
-        if (queries_) vk.CmdWriteTimestamp(commands, stage, queries_, (uint32_t)i + 1);
+        if (!queries_) continue;
+        ends_[i] = ++query;
+        vk.CmdWriteTimestamp(commands, stage, queries_, query);
     }
     memory_barrier(vk, commands,
                    VK_ACCESS_HOST_READ_BIT | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
@@ -242,8 +246,8 @@ int Replay::times(std::vector<double>* seconds) const {
         device_.handle(), queries_, 0, query_count_, ticks.size() * 8, ticks.data(), 8,
         VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
     if (result != VK_SUCCESS) return device_.error("timestamps", result);
-    for (size_t i = 1; i < ticks.size(); i++)
-        seconds->push_back((double)(ticks[i] - ticks[i - 1]) * 1e-9 *
+    for (uint32_t end : ends_)
+        seconds->push_back((double)(ticks[end] - ticks[end - 1]) * 1e-9 *
                            device_.limits().timestampPeriod);
     return kOk;
 }

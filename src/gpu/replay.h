@@ -66,8 +66,8 @@ private:
     void write_set(const Dispatch& dispatch, VkDescriptorSet set) const;
     VkResult allocate_commands(const Program& program, std::vector<VkCommandBuffer>* commands);
     VkResult record(const Program& program);
-    VkResult record_part(const Program& program, VkCommandBuffer commands, size_t first,
-                         size_t end);
+    VkResult record_part(const Program& program, VkCommandBuffer commands, size_t first, size_t end,
+                         uint32_t part);
     void record_dispatch(VkCommandBuffer commands, const Dispatch& dispatch,
                          VkDescriptorSet set) const;
 
@@ -88,6 +88,8 @@ private:
     bool narrowed_;  // the host narrows what it uploads
     std::vector<VkDescriptorSet> sets_;
     std::vector<Given> given_;
+    // By dispatch: the query behind it. It begins at the one before.
+    std::vector<uint32_t> ends_;
 };
 
 }  // namespace quoll

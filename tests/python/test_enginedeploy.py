@@ -170,6 +170,21 @@ def test_runtime(caffe):
         assert b'opt.use_vulkan_compute = true' in tar.extractfile(name).read()
 
 
+@pytest.mark.parametrize('runtime', ['cpu', 'gpu'])
+def test_shared_device(caffe, runtime):
+    """Slices and bounded submissions are the options of what runs on a device."""
+    text = CAFFE + f'    runtime: {runtime}\n    limit_opencl_kernel_time: 1\n    opencl_queue_window_size: 3\n'
+    done = run_program('enginedeploy', write(caffe.folder, text), caffe.folder / 'out.tar.gz', '--no-benchmark', '--no-validate',
+                       *without_library(caffe.folder))
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(caffe.folder / 'out.tar.gz') as tar:
+        header = tar.extractfile(next(n for n in tar.getnames() if n.endswith('model/face-kit.h'))).read()
+    on_device = runtime == 'gpu'
+    for option, key in ((b'vulkan_slice_us = 1000;', 'limit_opencl_kernel_time'), (b'vulkan_max_in_flight = 3;', 'opencl_queue_window_size')):
+        assert (option in header) == on_device
+        assert (f'{key}: has no effect' in done.stderr) != on_device
+
+
 @pytest.mark.parametrize('order', ['NHWC', 'NCHW'])
 @pytest.mark.parametrize('names', ['', '    obfuscate: 1\n    winograd: 0\n'])
 def test_caffe_as_files(caffe, order, names):

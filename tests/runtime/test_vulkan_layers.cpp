@@ -98,8 +98,8 @@ public:
     }
     int forward(const VkMat& bottom, VkMat& top, VkCompute& cmd, const Option& opt) const override {
         gpu_runs++;
-        top.create_like(
-            bottom, opt.blob_vkallocator ? opt.blob_vkallocator : vkdev->acquire_blob_allocator());
+        EXPECT_TRUE(opt.staging_vkallocator && opt.workspace_vkallocator);
+        top.create_like(bottom, opt.blob_vkallocator);
         if (top.empty()) return -100;
         std::vector<vk_constant_type> sizes(5);
         sizes[0].i = top.w, sizes[1].i = top.h, sizes[2].i = top.c;

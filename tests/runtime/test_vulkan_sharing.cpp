@@ -53,6 +53,24 @@ TEST_F(VulkanApi, work_comes_in_slices) {
     }
 }
 
+// As long as no times are known, no submission has two dispatches: neither of the runs that find
+// the times.
+TEST_F(VulkanApi, dispatches_are_timed_one_by_one) {
+    Net net;
+    net.opt.vulkan_slice_us = 60000000;
+    ASSERT_EQ(0, load_gpu(&net, kSecond));
+    Mat in(16, 16, 8), out;
+    in.fill(1.f);
+    const GpuDevice& gpu = *net.vulkan_device()->gpu();
+    const uint64_t begin = gpu.submissions();
+    ASSERT_EQ(0, run(net, in, &out));
+    const uint64_t first = gpu.submissions() - begin;
+    ASSERT_EQ(0, run(net, in, &out));
+    EXPECT_EQ(1u, gpu.submissions() - begin - first);
+    // Twice for the convolution, twice for what follows it, and the run.
+    EXPECT_GE(first, 2u * 2 + 1);
+}
+
 // Parts whose code says at which group they begin, as for drivers that ignore it.
 void expect_same_in_parts(const char* text) {
     force_moved_parts(2);
@@ -139,6 +157,33 @@ TEST_F(VulkanApi, submissions_in_flight_are_bounded) {
         EXPECT_EQ(160, right);
         EXPECT_LE(gpu.highest_in_flight(), most);
     }
+}
+
+// One thread has more of them than the bound allows, and waits for them in the end only.
+TEST_F(VulkanApi, submissions_of_one_thread_are_bounded) {
+    Net net;
+    net.opt.vulkan_max_in_flight = 2;
+    ASSERT_EQ(0, load_gpu(&net, kFirst));
+    Mat want;
+    ASSERT_EQ(0, run(net, image(), &want));
+    const GpuDevice& gpu = *net.vulkan_device()->gpu();
+    gpu.highest_in_flight();
+    std::vector<std::unique_ptr<VkCompute>> commands;
+    std::vector<Mat> got(5);
+    for (Mat& out : got) {
+        commands.emplace_back(new VkCompute(net.vulkan_device()));
+        Extractor ex = net.create_extractor();
+        VkMat made;
+        ASSERT_EQ(0, ex.input("in", image()));
+        ASSERT_EQ(0, ex.extract("out", made, *commands.back()));
+        ASSERT_EQ(0, commands.back()->record_download(made, out, net.opt));
+        ASSERT_EQ(0, commands.back()->submit());
+    }
+    for (size_t i = 0; i < got.size(); i++) {
+        ASSERT_EQ(0, commands[i]->wait());
+        EXPECT_EQ(0, difference(got[i], want)) << i;
+    }
+    EXPECT_LE(gpu.highest_in_flight(), 2);
 }
 
 // ---------------------------------------------------------------- the host's memory, priorities

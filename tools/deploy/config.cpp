@@ -42,6 +42,7 @@ private:
     void read_model(const YAML::Node& node, const std::string& tag, const YAML::Mark& mark);
     void read_files(YamlMap& map, DeployModel* model);
     void read_options(YamlMap& map, DeployModel* model);
+    void read_sharing(YamlMap& map, DeployModel* model);
     void read_subgraph(const YAML::Node& node, const std::string& path, DeployModel* model);
     void read_threshold(YamlMap& map, DeployModel* model);
     std::vector<DeployTensor> read_tensors(YamlMap& map, const std::string& kind, bool required);
@@ -191,7 +192,6 @@ void ConfigReader::read_files(YamlMap& map, DeployModel* model) {
 }
 
 void ConfigReader::read_options(YamlMap& map, DeployModel* model) {
-    const char kNoGpu[] = "GPUs run through Vulkan";
     const std::string type = map.one_of("data_type", {"fp16_fp32", "bf16_fp32", "fp32_fp32"});
     if (!type.empty()) model->precision = type.substr(0, 4);
     const std::string runtime = map.one_of("runtime", {"cpu", "gpu", "cpu+gpu", "cpu_gpu"});
@@ -204,19 +204,28 @@ void ConfigReader::read_options(YamlMap& map, DeployModel* model) {
         map.problem("backend", "expected quoll for a model that is not onnx");
     model->winograd = map.one_of("winograd", {"0", "2", "4"}) != "0";
     model->strip_names = read_switch(map, "obfuscate");
-    without_effect(map, "limit_opencl_kernel_time", {"0", "1"}, kNoGpu);
     without_effect(map, "nnlib_graph_mode", {"0", "1"}, "there is no DSP");
-    double window;
-    if (map.has("opencl_queue_window_size") &&
-        map.number("opencl_queue_window_size", 0, INT_MAX, &window) && window > 0)
-        config_->notes.push_back(problems_.place(map.mark("opencl_queue_window_size")) +
-                                 map.path("opencl_queue_window_size") +
-                                 ": has no effect: " + kNoGpu);
-    map.node("opencl_queue_window_size");
+    read_sharing(map, model);
     for (const char* key : {"quantize", "quantize_large_weights"})
         if (read_switch(map, key))
             map.problem(key, "expected 0: give a model that is quantized already");
     unsupported(map, "quantize_range_file", "give a model that is quantized already");
+}
+
+// How the model shares the device with the screen.
+void ConfigReader::read_sharing(YamlMap& map, DeployModel* model) {
+    const char kSlices[] = "limit_opencl_kernel_time", kQueue[] = "opencl_queue_window_size";
+    model->slices = read_switch(map, kSlices);
+    double most = 0;
+    if (map.has(kQueue) && map.number(kQueue, 0, INT_MAX, &most)) model->max_in_flight = (int)most;
+    map.node(kQueue);
+    const auto without_gpu = [&](const char* key, bool asked) {
+        if (asked && !model->gpu)
+            config_->notes.push_back(problems_.place(map.mark(key)) + map.path(key) +
+                                     ": has no effect: the runtime is the CPU");
+    };
+    without_gpu(kSlices, model->slices);
+    without_gpu(kQueue, model->max_in_flight > 0);
 }
 
 void ConfigReader::read_threshold(YamlMap& map, DeployModel* model) {

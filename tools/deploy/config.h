@@ -30,7 +30,9 @@ struct DeployModel {
     std::string backend;             // onnxruntime, quoll, or "": the former for onnx
     double threshold = 0;            // of the similarity; 0: that of the precision
     bool strip_names = false, winograd = true;
-    bool gpu = false;  // runs on a Vulkan device where there is one
+    bool gpu = false;       // runs on a Vulkan device where there is one
+    bool slices = false;    // of 1 ms: Option::vulkan_slice_us
+    int max_in_flight = 0;  // Option::vulkan_max_in_flight
 };
 
 struct DeployConfig {

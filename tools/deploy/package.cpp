@@ -42,6 +42,10 @@ std::string loader_of(const DeployConfig& config, const DeployModel& model,
     if (model.precision == "fp16") text += "    net->opt.use_fp16_storage = true;\n";
     if (model.precision == "bf16") text += "    net->opt.use_bf16_storage = true;\n";
     if (model.gpu) text += "    net->opt.use_vulkan_compute = true;\n";
+    if (model.gpu && model.slices) text += "    net->opt.vulkan_slice_us = 1000;\n";
+    if (model.gpu && model.max_in_flight > 0)
+        text +=
+            "    net->opt.vulkan_max_in_flight = " + std::to_string(model.max_in_flight) + ";\n";
     if (!model.winograd) text += "    net->opt.use_winograd_convolution = false;\n";
     if (config.graph_as_code)
         text += "    if (net->load_param(" + identifier + "_param_bin, sizeof(" + identifier +

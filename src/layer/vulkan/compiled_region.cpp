@@ -77,9 +77,11 @@ int VulkanRegion::time_dispatches(int runs, const Option& opt, std::vector<doubl
     return kOk;
 }
 
+// Each dispatch is timed in a submission of its own, as all together may take longer than one may.
 // The device may have been asleep in the first run.
 int VulkanRegion::divide(const Option& opt) {
     std::vector<double> seconds;
+    for (size_t i = 1; i < program_.dispatches.size(); i++) program_.submissions.push_back(i);
     QUOLL_RETURN_IF_ERROR(time_dispatches(2, opt, &seconds));
     return program_.divide(*device_, seconds, opt.vulkan_slice_us * 1e-6);
 }

@@ -17,6 +17,14 @@ int record_item(const Layer& layer, const std::vector<VkMat>& bottoms, std::vect
     return layer.forward(bottoms[0], (*tops)[0], commands, opt);
 }
 
+// Layers as ncnn has them make their outputs by opt.blob_vkallocator, which is never null there.
+Option with_allocators(const VulkanDevice& device, Option opt) {
+    for (VkAllocator** blobs : {&opt.blob_vkallocator, &opt.workspace_vkallocator})
+        if (!*blobs) *blobs = device.acquire_blob_allocator();
+    if (!opt.staging_vkallocator) opt.staging_vkallocator = device.acquire_staging_allocator();
+    return opt;
+}
+
 // Copies the output of one item into that of all.
 int stack_item(const Layer& layer, const VkMat& made, int b, int count, VkMat* all,
                VkCompute& commands, const Option& opt) {
@@ -24,8 +32,7 @@ int stack_item(const Layer& layer, const VkMat& made, int b, int count, VkMat* a
     QUOLL_RETURN_IF_ERROR(commands.record_convert(made, item, 1, made.dtype, opt));
     Shape shape = item.logical_shape();
     shape.n = count;
-    VkAllocator* const own = layer.vkdev->acquire_blob_allocator();
-    if (b == 0) all->create(shape, opt.blob_vkallocator ? opt.blob_vkallocator : own);
+    if (b == 0) all->create(shape, opt.blob_vkallocator);
     if (all->empty()) return kOutOfMemory;
     if (all->logical_shape() != shape)
         return layer.fail("expected outputs of one size from all items");
@@ -39,8 +46,9 @@ int stack_item(const Layer& layer, const VkMat& made, int b, int count, VkMat* a
 }  // namespace
 
 int record_custom_layer(const Layer& layer, const std::vector<VkMat>& bottoms,
-                        std::vector<VkMat>* tops, VkCompute& commands, const Option& opt) {
+                        std::vector<VkMat>* tops, VkCompute& commands, const Option& given) {
     if (!commands.list()) return layer.fail("there is no device");
+    const Option opt = with_allocators(*commands.vulkan_device(), given);
     int count = 1;
     for (const VkMat& m : bottoms) count = std::max(count, m.n);
     if (count == 1 || layer.support_batch) return record_item(layer, bottoms, tops, commands, opt);
