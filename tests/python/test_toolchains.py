@@ -102,6 +102,14 @@ endforeach()
         assert compiled.returncode == 0, compiled.stderr
 
 
+# Where every processor has vectors, tests are there without scalar kernels, too.
+@pytest.mark.skipif(not shutil.which('aarch64-linux-gnu-g++'), reason='no compiler')
+def test_tests_without_scalar_kernels(tmp_path):
+    done = subprocess.run(['cmake', '--preset', 'aarch64', '-B', tmp_path, '-DQUOLL_ISAS=neon', '-DQUOLL_LAYERS=Input', '-DQUOLL_BUILD_TOOLS=OFF',
+                           '-DQUOLL_BUILD_EXAMPLES=OFF', '-DQUOLL_BUILD_BENCHMARK=OFF'], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize('preset', CROSS)
 def test_preset_has_its_file_and_packages(preset):
     assert PRESETS[preset]['toolchainFile'].replace('${sourceDir}', str(ROOT)) in map(str, TOOLCHAINS)
