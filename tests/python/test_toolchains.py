@@ -113,6 +113,16 @@ endforeach()
         assert compiled.returncode == 0, compiled.stderr
 
 
+@pytest.mark.skipif(not shutil.which('aarch64-linux-gnu-g++') or not shutil.which('clang++'), reason='no compiler')
+def test_files_compiled_by_clang_link(configured, tmp_path):
+    files = [tmp_path / 'a.cpp', tmp_path / 'b.cpp']
+    for file in files:
+        file.write_text('#include "layer/common/built_layers.h"\n')
+    done = subprocess.run(['clang++', '-std=c++17', '-shared', '-fPIC', '-I', ROOT / 'src', '-I', configured / 'generated', *files, '-o', tmp_path / 'both.so'],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 # A version script may name only what the library has, for lld 16 and later (the NDK's), unless by patterns.
 @pytest.mark.skipif(not shutil.which('aarch64-linux-gnu-g++'), reason='no compiler')
 def test_exports_are_patterns(configured):
