@@ -5,17 +5,20 @@
 // units: a regular expression on their names. For each unit that the processor has: nanoseconds an
 // instruction, and operations per second of all threads together. The line `tdpbf16ps` tells the
 // state of the tile units: 16 cycles, 6.5 to 7.3 ns at 2.2 to 2.5 GHz, when they run at full speed;
-// beyond 8 ns they are throttled, and figures measured meanwhile mean nothing.
+// beyond 8 ns they are throttled, and figures measured meanwhile mean nothing. The line `region`,
+// of two threads and more, is a parallel region of the library in which each thread works for 1 us.
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <algorithm>
+#include <chrono>
 #include <regex>
 #include <thread>
 #include <vector>
 
 #include "common/cli.h"
 #include "peak.h"
+#include "runtime/thread_pool.h"
 
 using namespace quoll;
 
@@ -34,6 +37,25 @@ void print_unit(const PeakUnit& unit, int threads) {
                                                 : "");
 }
 
+// Microseconds of a region: the least mean of ten turns.
+double region_us(int threads) {
+    using Clock = std::chrono::steady_clock;
+    constexpr int kTurns = 10, kRegions = 2000;
+    const auto work = [](int64_t, int) {
+        const auto end = Clock::now() + std::chrono::microseconds(1);
+        while (Clock::now() < end) {
+        }
+    };
+    double least = 1e9;
+    for (int turn = 0; turn < kTurns; turn++) {
+        const auto begin = Clock::now();
+        for (int i = 0; i < kRegions; i++) run_tasks(threads, threads, work);
+        const std::chrono::duration<double, std::micro> taken = Clock::now() - begin;
+        least = std::min(least, taken.count() / kRegions);
+    }
+    return least;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -49,6 +71,8 @@ int main(int argc, char** argv) {
         printf("threads = %d; time of the slowest, speed of all\n", threads);
         for (const PeakUnit& unit : peak_units())
             if (std::regex_search(unit.name, wanted)) print_unit(unit, threads);
+        if (threads > 1 && std::regex_search("region", wanted))
+            printf("%-16s %8.2f us\n", "region", region_us(threads));
     } catch (const std::regex_error& e) {
         fprintf(stderr, "bench_peak: '%s': %s\n", units.c_str(), e.what());
         return 2;

@@ -219,7 +219,7 @@ class OnnxBench:
 
     def run(self):
         result = {'network': self.model.name, 'half': half_of(self.model.name), 'precision': self.precision,
-                  'threads': self.threads, 'constant': self.model.constant, 'times_ms': {}, 'errors': {}, 'absent': {}}
+                  'threads': self.threads, 'constant': self.model.constant, 'times_ms': {}, 'start_ms': {}, 'errors': {}, 'absent': {}}
         workers = {}
         try:
             for engine in (OURS, *(['before'] if self.a.before else []), *self.a.peers):
@@ -229,6 +229,7 @@ class OnnxBench:
                     worker.close()
                     continue
                 workers[engine] = worker
+                result['start_ms'][engine] = worker.facts['load_ms'] + worker.facts['first_ms']
                 result['errors'][engine] = self.answer(worker)
                 if not result['errors'][engine] <= WRONG[self.precision]:
                     result['absent'][engine] = f"wrong answer: error {result['errors'][engine]:.1e} of the range"
@@ -256,6 +257,12 @@ def best_peer(result):
     return min(((engine, ratio(result, engine)) for engine in peers), key=lambda pair: pair[1], default=None)
 
 
+def start_ratio(result):
+    """The least time of a peer whose answer counts until its first answer, loading included, over ours; None without peers."""
+    peers = [ms for engine, ms in result['start_ms'].items() if engine in PEERS and engine in result['times_ms']]
+    return min(peers) / result['start_ms'][OURS] if peers else None
+
+
 def geometric(values):
     return f'{statistics.geometric_mean(values):.2f}' if values else 'none'
 
@@ -268,6 +275,7 @@ def summary(results):
             ratios = [best_peer(r)[1] for r in chosen if best_peer(r)]
             text = f"{precision}, {threads} threads, {half or 'all'}: {geometric(ratios)} over {len(ratios)} networks, "
             text += f'{sum(value < 0.95 for value in ratios)} below 0.95'
+            text += f', start {geometric([start_ratio(r) for r in chosen if best_peer(r)])}'
             gains = [ratio(r, 'before') for r in chosen if 'before' in r['times_ms']]
             lines.append(text + (f', {geometric(gains)} times as fast as before' if gains else ''))
     return lines
@@ -284,13 +292,13 @@ def markdown(report):
         before = any('before' in r['times_ms'] for r in ranked)
         lines += [f'## {precision}, {threads} threads, slowest first', '',
                   '| network | half | quoll ms | ' + ('before | ' if before else '') + ' | '.join(f'{p} ms (ratio)' for p in PEERS)
-                  + ' | best | error |', '|---|---|---|' + ('---|' if before else '') + '---|---|---|---|']
+                  + ' | best | start ms (ratio) | error |', '|---|---|---|' + ('---|' if before else '') + '---|---|---|---|---|']
         for r in ranked:
             cells = [f"{min(r['times_ms'][p]):.2f} ({ratio(r, p):.2f})" if p in r['times_ms'] else '' for p in PEERS]
             old = [f"{ratio(r, 'before'):.2f}" if 'before' in r['times_ms'] else ''] if before else []
             error = 'constant' if r.get('constant') else f"{r['errors'][OURS]:.0e}"
             lines.append('| ' + ' | '.join([r['network'], r['half'], f"{min(r['times_ms'][OURS]):.2f}", *old, *cells,
-                                            f'**{best_peer(r)[1]:.2f}**', error]) + ' |')
+                                            f'**{best_peer(r)[1]:.2f}**', f'{r["start_ms"][OURS]:.1f} ({start_ratio(r):.2f})', error]) + ' |')
         lines.append('')
         for r in ranked:
             if 'profile' in r:

@@ -69,6 +69,8 @@ def torchvision_networks():
     classifier('inception_v3', 299, init_weights=False, aux_logits=False)
     for name in ('resnet50', 'mobilenet_v2', 'shufflenet_v2_x1_0', 'vit_b_16'):
         classifier(name, batch=8)
+    for name in ('resnet50', 'mobilenet_v2'):
+        classifier(name, batch=32)
 
     def segmentation(name, size=256):
         def make():

@@ -16,8 +16,8 @@ case "${1:-}" in
             case "$preset" in
                 small-aarch64 | minimal-aarch64) packages+=(g++-aarch64-linux-gnu qemu-user lld) ;;
                 small-armv7 | minimal-armv7) packages+=(g++-arm-linux-gnueabihf qemu-user lld) ;;
-                aarch64) packages+=(g++-aarch64-linux-gnu qemu-user) ;;
-                armv7) packages+=(g++-arm-linux-gnueabihf qemu-user) ;;
+                aarch64 | jetson | pi3 | pi4) packages+=(g++-aarch64-linux-gnu qemu-user) ;;
+                armv7 | himix100 | himix200 | v831) packages+=(g++-arm-linux-gnueabihf qemu-user) ;;
                 arm-softfloat) packages+=(g++-arm-linux-gnueabi qemu-user) ;;
                 riscv64) packages+=(g++-riscv64-linux-gnu qemu-user) ;;
                 loongarch64) packages+=(g++-loongarch64-linux-gnu qemu-user) ;;

@@ -425,12 +425,23 @@ void Team::work(Worker* self, int thread) {
     }
 }
 
+#if defined(__linux__)
+// Returns 0 or the system's error number. Android's C library binds threads by their number in the
+// kernel alone.
+int bind_thread(pthread_t thread, const CpuSet& set) {
+#if defined(__ANDROID__)
+    const pid_t id = pthread_gettid_np(thread);
+    return sched_setaffinity(id, sizeof(set.cpu_set), &set.cpu_set) == 0 ? 0 : errno;
+#else
+    return pthread_setaffinity_np(thread, sizeof(set.cpu_set), &set.cpu_set);
+#endif
+}
+#endif
+
 int Team::bind(const CpuSet& set) {
 #if defined(__linux__)
     for (auto& worker : workers_)
-        if (int error = pthread_setaffinity_np(worker->thread.native_handle(), sizeof(set.cpu_set),
-                                               &set.cpu_set))
-            return error;
+        if (int error = bind_thread(worker->thread.native_handle(), set)) return error;
 #else
     (void)set;
 #endif

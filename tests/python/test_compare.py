@@ -117,8 +117,9 @@ def test_onnx_models(tmp_path):
     for r in results:
         assert r['absent'] == {} and r['errors']['quoll'] < 1e-6 and len(r['times_ms']['onnxruntime']) == 2
         assert r['profile']['theirs'] and any(layer['type'] for layer in r['profile']['ours'])
+        assert compare_onnx.start_ratio(r) == r['start_ms']['onnxruntime'] / r['start_ms']['quoll'] > 0
     text = (tmp_path / 'out/onnx.md').read_text()
-    assert '| product |' in text and 'quoll, ms by type' in text
+    assert '| product |' in text and '| start ms (ratio) |' in text and 'quoll, ms by type' in text
 
 
 def test_answers_of_onnx_models_are_judged():

@@ -10,12 +10,13 @@ namespace quoll {
 #include "layer/layer_list.inc"
 #undef QUOLL_LAYER
 
+// inline: clang would give each file a symbol of the same name.
 template <class T>
-constexpr bool kIsBuilt = false;
+inline constexpr bool kIsBuilt = false;
 
 #define QUOLL_LAYER(index, type, ...) \
     template <>                       \
-    constexpr bool kIsBuilt<type> = true;
+    inline constexpr bool kIsBuilt<type> = true;
 #include "enabled_layers.inc"
 #undef QUOLL_LAYER
 #undef QUOLL_LAYER_FAST
