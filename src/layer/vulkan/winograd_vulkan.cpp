@@ -22,12 +22,14 @@ const double kTransformBytes = 2.4e6, kProductBytes = 3e6, kProductStart = 4.5;
 // Starts of the transforms of inputs and outputs; code of tiles of 4 takes longer to load.
 const double kTransformStarts = 9.1, kLargeTransformStarts = 14.;
 struct Rates {
-    double start, direct, product;
+    double start,
+        step;  // of a convolution that is computed directly: at all, for each of its depth
+    double direct, product;
     uint32_t rows;           // products are made of so many tiles, or pixels
     uint32_t width, height;  // of the rectangles of pixels that a group of conv_window.comp takes
 };
-const Rates kMatrixRates = {13., 140e6, 95e6, 64, 16, 8},
-            kPlainRates = {14., 11.5e6, 10.5e6, 32, 1, 1};
+const Rates kMatrixRates = {10., 7e-4, 140e6, 95e6, 64, 16, 8},
+            kPlainRates = {8., 2.9e-3, 11.5e6, 10.5e6, 32, 1, 1};
 
 const Rates& rates_of(const Recorder& r) { return r.has_matrices() ? kMatrixRates : kPlainRates; }
 
@@ -91,7 +93,9 @@ double direct_time(const Recorder& r, const ConvGeometry& g, int items) {
     const Rates& rates = rates_of(r);
     const double area = round_up(g.x.out, rates.width) * round_up(g.y.out, rates.height) * items;
     const double rows = r.has_matrices() ? area : round_up(area, rates.rows);
-    return rates.start + slowness(r) * rows * 9. * g.num_input * g.num_output / rates.direct;
+    const double depth = 9. * g.num_input;
+    return rates.start + depth * rates.step +
+           slowness(r) * rows * depth * g.num_output / rates.direct;
 }
 
 }  // namespace
