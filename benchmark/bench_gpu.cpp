@@ -1,7 +1,7 @@
 // bench_gpu: a network on a Vulkan device, dispatch by dispatch.
 //
-//   bench_gpu [--fp16] [--bf16] [--int8] [--no-matrices] [--batch N] [--sweep] [--resident]
-//             [--runs N] [--list] [MODEL.param ...]
+//   bench_gpu [--fp16] [--bf16] [--int8] [--no-matrices] [--winograd N] [--batch N] [--sweep]
+//             [--resident] [--runs N] [--list] [MODEL.param ...]
 //
 // For each model of random weights: milliseconds of whole runs on the device (upload and download
 // included; minimum and median), the largest difference from the CPU's answer as a part of the
@@ -29,6 +29,7 @@
 #include "layer/vulkan/compiled_region.h"
 #include "layer/vulkan/conv_tiles.h"
 #include "layer/vulkan/vulkan_backend.h"
+#include "layer/vulkan/winograd_vulkan.h"
 #include "quoll/command.h"
 #include "quoll/gpu.h"
 #include "quoll/net.h"
@@ -60,7 +61,7 @@ public:
 struct Arguments {
     bool fp16 = false, bf16 = false, int8 = false, no_matrices = false, sweep = false;
     bool resident = false;
-    int runs = 30, batch = 1;
+    int runs = 30, batch = 1, winograd = -1;
     std::vector<std::string> models;
 };
 
@@ -348,6 +349,11 @@ int main(int argc, char** argv) {
     line.flag("--bf16", a.bf16, "blobs of the host as bf16");
     line.flag("--int8", a.int8, "convolutions and inner products of int8");
     line.flag("--no-matrices", a.no_matrices, "no matrix units (use_cooperative_matrix)");
+    line.option("--winograd", a.winograd,
+                "outputs of a tile of Winograd's algorithm along an axis, wherever it can be used: "
+                "2 or "
+                "4; 0: it is not used; -1: as the library chooses")
+        .between(-1, 4);
     line.option("--batch", a.batch, "items of an input").between(1, 1024);
     line.flag("--sweep", a.sweep, "every tile of convolutions and products, too");
     line.flag("--resident", a.resident, "also runs between blobs that stay on the device");
@@ -367,6 +373,7 @@ int main(int argc, char** argv) {
     }
     printf("%s, %u processors, matrices: %s\n", get_gpu_info().device_name(),
            get_gpu_info().processors(), get_gpu_info().support_cooperative_matrix() ? "yes" : "no");
+    force_winograd(a.winograd);
     for (const std::string& model : a.models)
         if (bench(model, a) != kOk) return 1;
     return 0;

@@ -42,7 +42,7 @@ networks() {
 
 "$bin/bench_gpu" --list || exit 1
 run layers "$bin/tests/layer_tests" '--gtest_filter=*.vulkan'
-for part in '' _api _blocks _caches _faults _packing _pipelines _pixels _sharing _types; do
+for part in '' _api _blocks _caches _faults _packing _pipelines _pixels _sharing _types _winograd; do
     run "test_vulkan$part" "$bin/tests/test_vulkan$part"
 done
 run test_vulkan_memory env QUOLL_VULKAN_RUNS=100000 "$bin/tests/test_vulkan_memory"

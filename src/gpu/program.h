@@ -100,6 +100,8 @@ public:
     int divide(const GpuDevice& device, const std::vector<double>& seconds, double most);
 
     std::vector<Dispatch> dispatches;
+    // To be run once before all others: they make constants of constants.
+    std::vector<Dispatch> prepared;
     std::vector<size_t> submissions;  // the first dispatch of each but the first; ascending
     struct Fault {
         int step;

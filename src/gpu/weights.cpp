@@ -84,6 +84,11 @@ int WeightStore::add_words(const std::vector<uint32_t>& words, Binding* weight) 
 }
 
 int WeightStore::add_bytes(const void* data, size_t bytes, Binding* weight) {
+    QUOLL_RETURN_IF_ERROR(reserve(bytes, weight));
+    return copy(data, bytes, *buffers_.back(), weight->offset);
+}
+
+int WeightStore::reserve(size_t bytes, Binding* weight) {
     if (bytes > device_.limits().maxStorageBufferRange) {
         QUOLL_LOGW("Vulkan: a weight of %zu bytes, %s takes at most %u: the CPU runs its layer",
                    bytes, device_.info().device_name(), device_.limits().maxStorageBufferRange);
@@ -99,7 +104,6 @@ int WeightStore::add_bytes(const void* data, size_t bytes, Binding* weight) {
         buffers_.push_back(std::move(buffer));
         used_ = 0;
     }
-    QUOLL_RETURN_IF_ERROR(copy(data, bytes, *buffers_.back(), used_));
     weight->where = Binding::kFixed, weight->buffer = buffers_.back()->handle();
     weight->offset = used_, weight->bytes = bytes;
     used_ += bytes, bytes_ += bytes;

@@ -25,6 +25,8 @@ public:
     // negative code after a message.
     int add(const std::vector<float>& values, Storage storage, Binding* weight);
     int add_words(const std::vector<uint32_t>& words, Binding* weight);
+    // A place for what a shader writes before it is read.
+    int reserve(size_t bytes, Binding* weight);
     size_t bytes() const { return bytes_; }
 
 private:

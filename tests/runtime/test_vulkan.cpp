@@ -20,6 +20,7 @@
 #include "layer/vulkan/compiled_region.h"
 #include "layer/vulkan/conv_tiles.h"
 #include "layer/vulkan/vulkan_backend.h"
+#include "layer/vulkan/winograd_vulkan.h"
 #include "product_check.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
@@ -355,6 +356,7 @@ TEST_F(Vulkan, tiles_fit_the_shared_memory) {
 // padding and of 2x3, channels of half a large tile, a blob that is added.
 TEST_F(Vulkan, large_windows_on_matrix_units) {
     if (!get_gpu_info().support_cooperative_matrix()) GTEST_SKIP() << "no matrix units";
+    force_winograd(0);
     const std::string text =
         "7767517\n9 10\nInput in 0 1 in\n"
         "Convolution c1 1 1 in a 0=64 1=3 4=1 5=1 6=1728 9=1\n"
@@ -368,11 +370,13 @@ TEST_F(Vulkan, large_windows_on_matrix_units) {
     const VulkanNet cpu(text, false), gpu(text, true, true);
     EXPECT_LT(difference(gpu.run(91), cpu.run(91)), 5e-3);
     EXPECT_EQ(4, gpu.backend->count("conv_window")) << gpu.backend->shaders;
+    force_winograd(-1);
 }
 
 // Fewer outputs than a large tile has.
 TEST_F(Vulkan, large_windows_of_few_outputs) {
     if (!get_gpu_info().support_cooperative_matrix()) GTEST_SKIP() << "no matrix units";
+    force_winograd(0);
     const std::string text =
         "7767517\n3 3\nInput in 0 1 in\n"
         "Convolution c1 1 1 in a 0=64 1=1 5=1 6=192\n"
@@ -380,12 +384,14 @@ TEST_F(Vulkan, large_windows_of_few_outputs) {
     const VulkanNet cpu(text, false), gpu(text, true, true);
     EXPECT_LT(difference(gpu.run(135), cpu.run(135)), 5e-3);
     EXPECT_EQ(1, gpu.backend->count("conv_window")) << gpu.backend->shaders;
+    force_winograd(-1);
 }
 
 // Those with fewer multiplications, whose rows lie end to end: divided depths, groups, windows
 // without padding and of 2x3, a blob that is added.
 TEST_F(Vulkan, few_windows_on_matrix_units) {
     if (!get_gpu_info().support_cooperative_matrix()) GTEST_SKIP() << "no matrix units";
+    force_winograd(0);
     const std::string text =
         "7767517\n8 9\nInput in 0 1 in\n"
         "Convolution c1 1 1 in a 0=128 1=3 3=3 4=1 5=1 6=3456 9=1\n"
@@ -400,6 +406,7 @@ TEST_F(Vulkan, few_windows_on_matrix_units) {
         EXPECT_LT(difference(gpu.run(size), cpu.run(size)), 5e-3);
         EXPECT_EQ(4, gpu.backend->count("conv_window")) << gpu.backend->shaders;
     }
+    force_winograd(-1);
 }
 
 // 2.1 million pixels are more tiles than groups can be along an axis of some devices.

@@ -42,6 +42,7 @@ public:
     const Program& program() const { return program_; }
 
 private:
+    int run_prepared() const;
     int divide(const Option& opt);
     // size: that of the run.
     std::unique_ptr<Replay> take(size_t size) const;

@@ -7,6 +7,7 @@
 #include "layer/vulkan/conv_weights.h"
 #include "layer/vulkan/fusion.h"
 #include "layer/vulkan/vulkan_layer.h"
+#include "layer/vulkan/winograd_vulkan.h"
 #include "runtime/log_mute.h"
 
 namespace quoll {
@@ -232,6 +233,14 @@ private:
             return kOk;
         }
         words[13] = push.steps * (int)words[3].bits;
+        const int items = in[0].shape.n;
+        const bool plain = !fused.gate && !int8_ && in[0].shape.dims == 3 && layer_.axes == 2;
+        const WinogradTiling tiling = plain ? choose_winograd(r, push.g, items) : WinogradTiling();
+        if (tiling.out) {
+            QUOLL_RETURN_IF_ERROR(record_winograd(r, push, tiling, bindings, items));
+            if (fused.sums) *fused.sums = record_channel_sums(r, out);
+            return kOk;
+        }
         WindowPlan windows;
         if (!fused.gate && !int8_ && plan_windows(r.device(), push, words, &windows)) {
             record_windows(r, push, words, windows, bindings, fused.sums);
@@ -242,8 +251,8 @@ private:
                           bindings);  // a window of one pixel is one of rows and columns, too
             return kOk;
         }
-        const bool summed =
-            record_product(r, words, constants, bindings, fused, is_flat(push.g), bits);
+        const bool summed = record_product(r, words, constants, bindings, fused, layer_.group,
+                                           is_flat(push.g), bits);
         if (fused.sums && !summed) *fused.sums = record_channel_sums(r, out);
         return kOk;
     }
@@ -395,7 +404,7 @@ private:
 
     // Whether it adds up the pixels, as `fused` says.
     bool record_product(Recorder& r, Words words, Words constants, std::vector<Binding> bindings,
-                        const Fused& fused, bool flat, int bits) const {
+                        const Fused& fused, int group, bool flat, int bits) const {
         const Value* const gate = fused.gate;
         const bool matrix = form_ == Form::kMatrix;
         const GpuFeatures& features = r.device().features();
@@ -406,12 +415,12 @@ private:
         // Two bytes take the place of an f16 value.
         const int depth = as_bytes_ ? steps * 2 : steps * 4;
         const ConvTiling tiling =
-            choose_tiling(r, shader, matrix, {pixels, outputs(), depth, layer_.group});
+            choose_tiling(r, shader, matrix, {pixels, outputs(), depth, group});
         const ConvTile& t = tiling.tile;
         const uint32_t x = (uint32_t)((pixels + t.rows - 1) / t.rows);
         const uint32_t y = (uint32_t)((outputs() + t.columns - 1) / t.columns);
         words.back() = tiling.splits;
-        add_split(r, tiling, x * y * (uint32_t)layer_.group, weight_, &bindings);
+        add_split(r, tiling, x * y * (uint32_t)group, weight_, &bindings);
         bindings.push_back(gate ? r.read(*gate) : weight_);
         ChannelSums* const sums = stores_at_once(t) ? fused.sums : nullptr;
         if (matrix && !as_bytes_) add_sums(r, x, words, sums, &bindings);
@@ -429,9 +438,62 @@ private:
         constants.resize(17, 0);
         constants.insert(constants.end(), {flat, sums != nullptr, tiling.splits > 1});
         add_int8(bits, &constants);
-        r.dispatch(shader, constants, bindings, words, x, y,
-                   (uint32_t)(layer_.group * tiling.splits));
+        r.dispatch(shader, constants, bindings, words, x, y, (uint32_t)(group * tiling.splits));
         return sums != nullptr;
+    }
+
+    // bindings: of the convolution.
+    int record_winograd(Recorder& r, ConvPush push, WinogradTiling t,
+                        const std::vector<Binding>& bindings, int items) const {
+        const int points = t.points();
+        const bool as_rows = form_ == Form::kMatrix;
+        Binding weight;
+        QUOLL_RETURN_IF_ERROR(prepare_winograd(r, push.g, t, as_rows, weight_, &weight));
+        // What is made at a time alternates between two places, so that one part's inputs are
+        // transformed while another's are multiplied.
+        Value inputs[2], sums[2];
+        for (int i = 0; i < (items > (int)t.items ? 2 : 1); i++) {
+            inputs[i] =
+                r.make(Shape((int)t.tiles(), 1, points * num_input_), Layout::kChannelsLast);
+            sums[i] = r.make(Shape((int)t.tiles(), 1, points * outputs()), Layout::kChannelsLast);
+        }
+        ConvPush product;
+        product.g = push.g, product.g.group = points;
+        product.g.num_input = points * num_input_, product.g.num_output = points * outputs();
+        product.g.x.kernel = product.g.y.kernel = 1;
+        product.channels = outputs(), product.steps = 1, product.pad_value = 0.f;
+        for (int first = 0; first < items; first += (int)t.items) {
+            Value& from = inputs[first / (int)t.items % 2];
+            Value& to = sums[first / (int)t.items % 2];
+            t.items = std::min(t.items, (uint32_t)(items - first));
+            push.in.shape.n = push.out.shape.n = push.residual.shape.n = (int)t.items;
+            from.shape.w = to.shape.w = (int)t.tiles();
+            record_transform(r, Shader::winograd_input, push, t,
+                             {bindings[0], bindings[1], bindings[2], bindings[3], r.write(from)});
+            product.in = from, product.out = product.residual = to;
+            Words words = product.words();
+            words[13] = words[3];
+            record_product(r, words, {0, false, false, true},
+                           {r.read(from), weight, weight, r.read(from), r.write(to)}, Fused(),
+                           points, true, 0);
+            record_transform(
+                r, Shader::winograd_output, push, t,
+                {bindings[0], bindings[1], bindings[2], bindings[3], bindings[4], r.read(to)});
+            for (Value* value : {&push.in, &push.out, &push.residual})
+                value->first += t.items * plane(value->shape) * value->pitch;
+        }
+        return kOk;
+    }
+
+    void record_transform(Recorder& r, Shader shader, const ConvPush& push, const WinogradTiling& t,
+                          const std::vector<Binding>& bindings) const {
+        const bool input = shader == Shader::winograd_input;
+        Words constants = {f_.type, layer_.bias_term,       layer_.add_input,
+                           false,   form_ == Form::kMatrix, t.out};
+        if (input) constants[0] = constants[1] = constants[2] = constants[4] = 0;
+        constants.resize(17, 0), constants.push_back(true);
+        const int vectors = (input ? num_input_ : outputs()) / 4;
+        r.dispatch_linear(shader, constants, bindings, push.words(), t.tiles() * (uint32_t)vectors);
     }
 
     // False if conv_window.comp does not compute it.

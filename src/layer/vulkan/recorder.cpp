@@ -114,14 +114,29 @@ Binding Recorder::bind(const Value& value, bool written) const {
     return binding;
 }
 
-void Recorder::dispatch(Shader shader, const Words& constants, const std::vector<Binding>& bindings,
-                        const Words& push, uint32_t x, uint32_t y, uint32_t z) {
+Dispatch Recorder::make_dispatch(Shader shader, const Words& constants,
+                                 const std::vector<Binding>& bindings, const Words& push,
+                                 uint32_t x, uint32_t y, uint32_t z) const {
     Dispatch d;
     // Shaders that know no floats have one form.
     const Storage storage = shader_code(shader, storage_).words ? storage_ : Storage::f32;
     d.key = {shader, storage, (int)bindings.size(), bits_of(constants)};
     d.bindings = bindings, d.push = bits_of(push), d.step = step_;
     d.groups[0] = x, d.groups[1] = y, d.groups[2] = z;
+    return d;
+}
+
+Dispatch Recorder::linear_dispatch(Shader shader, const Words& constants,
+                                   const std::vector<Binding>& bindings, const Words& push,
+                                   uint32_t count) const {
+    const uint32_t groups = (count + kLinearGroup - 1) / kLinearGroup;
+    const uint32_t x = std::min(groups, device_.limits().maxComputeWorkGroupCount[0]);
+    return make_dispatch(shader, constants, bindings, push, x, x ? (groups + x - 1) / x : 1, 1);
+}
+
+void Recorder::dispatch(Shader shader, const Words& constants, const std::vector<Binding>& bindings,
+                        const Words& push, uint32_t x, uint32_t y, uint32_t z) {
+    Dispatch d = make_dispatch(shader, constants, bindings, push, x, y, z);
     d.choice = next_choice_, next_choice_ = -1;
     program_.add(d);
 }
@@ -129,9 +144,16 @@ void Recorder::dispatch(Shader shader, const Words& constants, const std::vector
 void Recorder::dispatch_linear(Shader shader, const Words& constants,
                                const std::vector<Binding>& bindings, const Words& push,
                                uint32_t count) {
-    const uint32_t groups = (count + kLinearGroup - 1) / kLinearGroup;
-    const uint32_t x = std::min(groups, device_.limits().maxComputeWorkGroupCount[0]);
-    dispatch(shader, constants, bindings, push, x, x ? (groups + x - 1) / x : 1);
+    Dispatch d = linear_dispatch(shader, constants, bindings, push, count);
+    d.choice = next_choice_, next_choice_ = -1;
+    program_.add(d);
+}
+
+int Recorder::prepare(Shader shader, const Words& constants, const Binding& from, const Words& push,
+                      uint32_t count, size_t bytes, Binding* made) {
+    QUOLL_RETURN_IF_ERROR(constants_.reserve(bytes, made));
+    program_.prepared.push_back(linear_dispatch(shader, constants, {from, *made}, push, count));
+    return kOk;
 }
 
 size_t Recorder::upload(const Value& to, DType host) {

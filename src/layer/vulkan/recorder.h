@@ -81,6 +81,11 @@ public:
         return constants_.add_words(words, binding);
     }
 
+    // A constant of `bytes` bytes that a shader of two bindings makes of another one, once, before
+    // the program runs: one invocation for each i < count.
+    int prepare(Shader shader, const Words& constants, const Binding& from, const Words& push,
+                uint32_t count, size_t bytes, Binding* made);
+
     // Makes a constant value of `m`, of any type.
     int keep(const Mat& m, const Shape& shape, Layout layout, Value* value);
 
@@ -116,6 +121,12 @@ public:
     Program& program() { return program_; }
 
 private:
+    Dispatch linear_dispatch(Shader shader, const Words& constants,
+                             const std::vector<Binding>& bindings, const Words& push,
+                             uint32_t count) const;
+    Dispatch make_dispatch(Shader shader, const Words& constants,
+                           const std::vector<Binding>& bindings, const Words& push, uint32_t x,
+                           uint32_t y, uint32_t z) const;
     int keep_integers(const Mat& m, const Shape& shape, Value* value);
     Binding bind(const Value& value, bool written) const;
     Binding bind_block(int block, bool written) const;
