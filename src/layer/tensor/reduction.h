@@ -33,6 +33,8 @@ public:
         kLogSum = 9,
         kLogSumExp = 10,
     };
+    // Blobs of s32, whose sums, products, extremes and means are s32, too; the others need f32.
+    bool takes_ints() const;
     // Which axes of a blob of `dims` axes are reduced, bit 0 being the outermost. Fails for an axis
     // that the blob does not have.
     int reduced_axes(int dims, unsigned* mask) const;
