@@ -7,7 +7,8 @@ namespace quoll {
 
 // y = coeff * f(the values along the given axes). With keepdims the size of these axes becomes 1;
 // without it they are removed (a blob of one value keeps its axis). Without axes, y = coeff * f(x)
-// of each value by itself, except that the only axis of a vector is reduced, as in ncnn.
+// of each value by itself, except that the only axis of a vector is reduced, as in ncnn. Ints stay
+// ints in operations 0 to 7 with a coeff of 1: sums and products wrap, means are cut towards 0.
 class Reduction : public Operator<Reduction> {
 public:
     Reduction();
