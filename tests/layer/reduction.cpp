@@ -47,6 +47,29 @@ TEST(Reduction, operations_by_hand) {
     }
 }
 
+// Those of ints are exact where a float would not be, wrap, and cut means.
+TEST(Reduction, ints_by_hand) {
+    const int values[] = {16777217, -3, 5, 1 << 30, 1 << 30, 1 << 30};
+    Mat x(Shape(3, 2, DType::s32), 1);
+    std::copy(values, values + 6, (int*)x.data);
+    const int want[8][2] = {{16777219, -1073741824}, {16777225, -1073741824}, {33554467, 0},
+                            {5592406, 1 << 30},      {16777217, 1 << 30},     {-3, 1 << 30},
+                            {-251658255, 0},         {16777225, -1073741824}};
+    for (const bool reference : {false, true}) {
+        for (int operation = 0; operation < 8; operation++) {
+            const std::string params = "0=" + std::to_string(operation) + " 1=0 -23303=1,1 5=1";
+            const LayerPtr layer = make_layer("Reduction", params, {}, 1, 1, reference);
+            ASSERT_NE(nullptr, layer);
+            const std::vector<Mat> got = run_layer(*layer, {x});
+            ASSERT_EQ(1u, got.size()) << operation;
+            ASSERT_EQ(DType::s32, got[0].dtype);
+            ASSERT_EQ(2, got[0].w);
+            for (int i = 0; i < 2; i++)
+                EXPECT_EQ(want[operation][i], ((const int*)got[0].data)[i]) << operation;
+        }
+    }
+}
+
 TEST(Reduction, axes_by_hand) {
     const Mat x = mat_of(Shape(2, 2, 2), {1, 2, 3, 4, 5, 6, 7, 8});
     expect_values("Reduction", "", {}, {x}, mat_of(Shape(1), {36}));

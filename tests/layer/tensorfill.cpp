@@ -52,6 +52,18 @@ TEST(Range, by_hand) {
     const auto one = [](float v) { return mat_of(Shape(1), {v}); };
     expect_values("Range", "", {}, {one(1), one(2), one(0.4f)}, mat_of(Shape(3), {1, 1.4f, 1.8f}));
     EXPECT_TRUE(run_layer(*make_layer("Range", "", {}, 3), {one(1), one(2), one(0)}).empty());
+    // Ints that a float does not hold.
+    const auto whole = [](int v) {
+        Mat m(Shape(1, s32));
+        m.fill(v);
+        return m;
+    };
+    const std::vector<Mat> made =
+        run_layer(*make_layer("Range", "", {}, 3), {whole(16777217), whole(16777223), whole(3)});
+    ASSERT_EQ(1u, made.size());
+    ASSERT_EQ(2, made[0].w);
+    EXPECT_EQ(16777217, ((const int*)made[0].data)[0]);
+    EXPECT_EQ(16777220, ((const int*)made[0].data)[1]);
 }
 
 TEST(EyeLike, by_hand) {

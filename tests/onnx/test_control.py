@@ -305,6 +305,27 @@ def test_scan(attributes, known, tmp_path):
             check(model, {'x': np.random.rand(7, 4).astype(np.float32)}, tmp_path)
 
 
+@pytest.mark.parametrize('steps', [0, 20000])
+def test_scan_of_known_length_that_is_not_unrolled(steps, tmp_path):
+    """Too many steps for a graph of them all, as samples of sound are; or none."""
+    body = helper.make_graph(
+        [helper.make_node('Mul', ['s', 'half'], ['less']), helper.make_node('Add', ['less', 'part'], ['s_out']),
+         helper.make_node('Identity', ['s_out'], ['row'])], 'body',
+        [info('s', [2]), info('part', [2])], [info('s_out', [2]), info('row', [2])])
+    node = helper.make_node('Scan', ['start', 'x'], ['end', 'rows'], body=body, num_scan_inputs=1)
+    model = model_of([node], [info('x', [steps, 2])], [info('end', [2]), info('rows', [steps, 2])],
+                     [constant('start', np.ones(2, np.float32)), constant('half', np.float32(0.5))])
+    onnx.save(model, tmp_path / 'model.onnx')
+    x = np.random.default_rng(0).standard_normal((steps, 2)).astype(np.float32)
+    have = run(convert(tmp_path / 'model.onnx', tmp_path), {'x': x}, ['end', 'rows'], tmp_path)
+    state, rows = np.ones(2, np.float32), []
+    for part in x:
+        state = state * np.float32(0.5) + part
+        rows.append(state)
+    np.testing.assert_allclose(have['end'], state, rtol=1e-5)
+    np.testing.assert_allclose(have['rows'], np.reshape(rows, (steps, 2)), rtol=1e-4, atol=1e-6)
+
+
 def appending(combine):
     """A loop that appends a row of x, cumulated, to a list: what PyTorch's script exporter writes for list.append()."""
     body = helper.make_graph(
@@ -347,6 +368,27 @@ def test_lists(tmp_path):
     model = model_of(nodes, [info('x', [2, 5])], [info('y', None), info('length', [], TensorProto.INT64)],
                      [constant(n, np.int64(i)) for i, n in enumerate(['zero', 'one', 'two'])])
     check(model, {'x': np.random.rand(2, 5).astype(np.float32)}, tmp_path)
+
+
+def test_list_of_pieces_of_an_open_axis(tmp_path):
+    """The sizes of the pieces say how many there are."""
+    nodes = [helper.make_node('SplitToSequence', ['x', 'sizes'], ['parts']), helper.make_node('SequenceAt', ['parts', 'one'], ['y'])]
+    model = model_of(nodes, [info('x', ['n', 3])], [info('y', None)], [constant('sizes', np.int64([2, 3])), constant('one', np.int64(1))])
+    check(model, {'x': np.random.rand(5, 3).astype(np.float32)}, tmp_path)
+
+
+@pytest.mark.parametrize('keep', [0, 1])
+@pytest.mark.parametrize('axis', [0, 1])
+def test_list_as_long_as_an_open_axis(axis, keep, tmp_path):
+    """One by one: an item that is chosen when the net runs, how many there are, and all of them joined."""
+    nodes = [helper.make_node('SplitToSequence', ['x'], ['parts'], axis=axis, keepdims=keep),
+             helper.make_node('SequenceAt', ['parts', 'at'], ['y']), helper.make_node('SequenceLength', ['parts'], ['length']),
+             helper.make_node('ConcatFromSequence', ['parts'], ['all'], axis=axis if keep else 0)]
+    model = model_of(nodes, [info('x', ['n', 'm']), info('at', [], TensorProto.INT64)],
+                     [info('y', [None] * (1 + keep)), info('length', [], TensorProto.INT64), info('all', [None] * (1 + keep))])
+    net = None
+    for sizes, at in (((2, 3), 0), ((4, 2), -1), ((1, 1), 0)):
+        net = check(model, {'x': np.random.rand(*sizes).astype(np.float32), 'at': np.int64(at)}, tmp_path, net)
 
 
 def test_a_body_for_each_item_of_a_list(tmp_path):

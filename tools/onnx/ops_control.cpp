@@ -573,7 +573,7 @@ bool run_scan(Op& op, Nodes& nodes, const ScanPlan& p, const Strings& values, St
         length = v->shape[axis].value;
     }
     if (length < 1 || length > kMostNodes / (int64_t)std::max<size_t>(1, p.body->nodes.size()))
-        return op.fail("%lld iterations", (long long)length);
+        return scan_at_run_time(op, nodes, p, values, results);
     Strings state(values.begin(), values.begin() + p.states);
     std::vector<Strings> rows((size_t)p.results);
     const std::string last = nodes.constant(Tensor::of_ints({length - 1}, true));

@@ -46,6 +46,11 @@ std::string widened(Op& op, Value* x, const std::string& blob) {
     return op.as_f32(blob, x->type);
 }
 
+// Integers of more than a byte have sums, products, extremes and means that are exact.
+bool reduces_ints(const Value* x, int operation) {
+    return !x->floats() && mat_type(x->type) == DType::s32 && operation <= Reduction::kL1;
+}
+
 // What the operators give for no values at all.
 bool reduce_nothing(Op& op, const Value* x, int operation, const std::vector<int64_t>& shape) {
     const float infinity = std::numeric_limits<float>::infinity();
@@ -153,14 +158,16 @@ bool reduce(Op& op, int operation, int axes_input_since) {
     }
     std::string from = op.blob(x, form);
     if (from.empty()) return false;
-    from = widened(op, x, from);
+    const bool ints = reduces_ints(x, operation);
+    if (!ints) from = widened(op, x, from);
     ModelLayer& layer = op.emit("Reduction", {from});
     layer.set("operation", operation);
     layer.set("reduce_all", 0);
     layer.set("axes", mat_axes);
     layer.set("keepdims", keep && rank > 0 ? 1 : 0);
     layer.set("fixbug0", 1);
-    op.set(0, x->type, shape, to, op.from_f32(layer.outputs[0], x->type));
+    const std::string out = layer.outputs[0];
+    op.set(0, x->type, shape, to, ints ? out : op.from_f32(out, x->type));
     set_reduced_content(op, x, operation);
     return true;
 }

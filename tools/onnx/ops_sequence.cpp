@@ -137,18 +137,37 @@ bool concat_from_sequence(Op& op) {
     return n.set(0, n.add("Concat", parts, {{"axis", attribute_of(axis)}}));
 }
 
+// Pieces of one along an axis of open size: tensors along a new axis in front, as a loop gives
+// them.
+bool split_open(Op& op, int axis, bool keep) {
+    Nodes n(op);
+    std::vector<int64_t> perm;
+    for (int a = 0; a < op.in(0)->rank(); a++)
+        if (a != axis) perm.push_back(a);
+    perm.insert(perm.begin(), axis);
+    std::string all = axis ? n.transpose(n.in(0), perm) : n.in(0);
+    if (keep) all = n.add("Unsqueeze", {all, n.ints({axis + 1})});
+    if (!n.ok()) return false;
+    Value* list = op.c.add_value(op.node.outputs[0]);
+    list->sequence = true, list->stacked = all;
+    return true;
+}
+
 bool split_to_sequence(Op& op) {
     const int64_t most = 1024;
     Value* x = op.in(0);
     int axis = 0;
     if (!op.axis(op.attr("axis", 0), x->rank(), &axis)) return false;
-    if (!x->shape[(size_t)axis].known()) return op.fail("pieces of an unknown size");
     const int64_t size = x->shape[(size_t)axis].value;
     std::vector<int64_t> pieces;
     const bool single = op.has(1) && op.in(1)->rank() == 0;
     if (op.has(1) && !op.ints(1, "split", &pieces)) return false;
     if (single || !op.has(1)) {
         const int64_t each = single ? pieces[0] : 1;
+        if (!x->shape[(size_t)axis].known()) {
+            if (each != 1) return op.fail("pieces of %lld of an unknown size", (long long)each);
+            return split_open(op, axis, single || op.attr("keepdims", 1) != 0);
+        }
         pieces.clear();
         if (each < 1 || size / each > most) return op.fail("pieces of %lld", (long long)each);
         for (int64_t at = 0; at < size; at += each) pieces.push_back(std::min(each, size - at));
@@ -197,11 +216,13 @@ bool sequence_map(Op& op) {
 }  // namespace
 
 OpTable sequence_ops() {
-    const char* const known = "a length known at conversion, or appended to by a loop";
+    const char* const known =
+        "a length known at conversion, that of an open axis, or appended to by a loop";
+    const char* const grows = "a length known at conversion, or appended to by a loop";
     return {
         {"", "SequenceEmpty", 11, 0, sequence_empty, "", 0, kOpTakesSequences},
         {"", "SequenceConstruct", 11, 0, sequence_construct, "", 1, kOpTakesSequences | kOpStrings},
-        {"", "SequenceInsert", 11, 0, sequence_insert, known, 2,
+        {"", "SequenceInsert", 11, 0, sequence_insert, grows, 2,
          kOpTakesSequences | kOpFirstStrings | kOpSecondStrings},
         {"", "SequenceErase", 11, 0, sequence_erase, "a length known at conversion", 1,
          kOpTakesSequences | kOpFirstStrings},
@@ -212,7 +233,8 @@ OpTable sequence_ops() {
          kOpTakesSequences | kOpFirstStrings},
         {"", "SequenceMap", 17, 0, sequence_map, "a length known at conversion", 1,
          kOpTakesSequences},
-        {"", "SplitToSequence", 11, 0, split_to_sequence, "constant sizes", 1,
+        {"", "SplitToSequence", 11, 0, split_to_sequence,
+         "constant sizes; of an open axis all, or pieces of one", 1,
          kOpTakesSequences | kOpFirstStrings},
     };
 }

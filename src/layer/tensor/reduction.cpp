@@ -1,6 +1,9 @@
 #include "layer/tensor/reduction.h"
 
+#include <limits.h>
 #include <math.h>
+
+#include <algorithm>
 
 #include "layer/common/blocks.h"
 #include "layer/common/channels.h"
@@ -35,6 +38,8 @@ int Reduction::load_param(const ParamDict& pd) {
         "anew");
 }
 
+bool Reduction::takes_ints() const { return coeff == 1.f && operation <= kL1; }
+
 int Reduction::reduced_axes(int dims, unsigned* mask) const {
     *mask = reduce_all || dims == 1 ? (1u << dims) - 1 : 0u;
     for (int i = 0; i < axes.w && !reduce_all; i++) {
@@ -47,7 +52,8 @@ int Reduction::reduced_axes(int dims, unsigned* mask) const {
 
 int Reduction::shape(const Reduction& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     std::vector<Shape> same;
-    QUOLL_RETURN_IF_ERROR(channelwise_shape(s, in, same, 0));
+    const bool ints = in.size() == 1 && in[0].dtype == DType::s32 && s.takes_ints();
+    QUOLL_RETURN_IF_ERROR(ints ? expect_inputs(s, in, 1, 1) : channelwise_shape(s, in, same, 0));
     unsigned mask;
     QUOLL_RETURN_IF_ERROR(s.reduced_axes(in[0].dims, &mask));
     int left[4], count = 0;
@@ -64,8 +70,8 @@ int Reduction::shape(const Reduction& s, const std::vector<Shape>& in, std::vect
     return kOk;
 }
 
-template <class F>
-static void for_each_of_four(const float* p, const Axes4& axes, F f) {
+template <class T, class F>
+static void for_each_of_four(const T* p, const Axes4& axes, F f) {
     for (int q = 0; q < axes.size[0]; q++)
         for (int z = 0; z < axes.size[1]; z++)
             for (int y = 0; y < axes.size[2]; y++)
@@ -110,6 +116,38 @@ static double reduce(int operation, const float* p, const Axes4& axes) {
     }
 }
 
+static uint32_t magnitude(int32_t x) { return x < 0 ? 0u - (uint32_t)x : (uint32_t)x; }
+
+// Of ints: sums and products wrap, a mean is cut towards 0.
+static int32_t reduce(int operation, const int32_t* p, const Axes4& axes) {
+    uint32_t sum = 0, product = 1;
+    int32_t most = p[0], least = p[0];
+    int64_t total = 0, count = 0;
+    switch (operation) {
+        case Reduction::kSum:
+            for_each_of_four(p, axes, [&](int32_t x) { sum += (uint32_t)x; });
+            return (int32_t)sum;
+        case Reduction::kSumSq:
+            for_each_of_four(p, axes, [&](int32_t x) { sum += magnitude(x) * magnitude(x); });
+            return (int32_t)sum;
+        case Reduction::kMean:
+            for_each_of_four(p, axes, [&](int32_t x) { total += x, count++; });
+            return (int32_t)(total / count);
+        case Reduction::kMax:
+            for_each_of_four(p, axes, [&](int32_t x) { most = std::max(most, x); });
+            return most;
+        case Reduction::kMin:
+            for_each_of_four(p, axes, [&](int32_t x) { least = std::min(least, x); });
+            return least;
+        case Reduction::kProd:
+            for_each_of_four(p, axes, [&](int32_t x) { product *= (uint32_t)x; });
+            return (int32_t)product;
+        default:  // kASum, kL1
+            for_each_of_four(p, axes, [&](int32_t x) { sum += magnitude(x); });
+            return (int32_t)sum;
+    }
+}
+
 int Reduction::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
     std::vector<Mat> tops;
     QUOLL_RETURN_IF_ERROR(create_tops(*this, std::vector<Mat>(1, bottom_blob), tops, opt));
@@ -124,11 +162,21 @@ int Reduction::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt)
     Mat& top = tops[0];
     const size_t plane = (size_t)top.w * top.h * top.d;
     size_t i = 0;
-    for_each_of_four(bottom_blob, kept, [&](const float& first) {
-        const double value = reduce(operation, &first, reduced);
-        ((float*)top.data)[i / plane * top.cstep + i % plane] = (float)value * coeff;
+    const auto next = [&] {
+        const size_t at = i / plane * top.cstep + i % plane;
         i++;
-    });
+        return at;
+    };
+    if (bottom_blob.dtype == DType::s32)
+        for_each_of_four((const int32_t*)bottom_blob.data, kept, [&](const int32_t& first) {
+            const int32_t value = reduce(operation, &first, reduced);
+            ((int32_t*)top.data)[next()] = value;
+        });
+    else
+        for_each_of_four((const float*)bottom_blob.data, kept, [&](const float& first) {
+            const double value = reduce(operation, &first, reduced);
+            ((float*)top.data)[next()] = (float)value * coeff;
+        });
     top_blob = top;
     return kOk;
 }
@@ -150,9 +198,20 @@ static float value_of_none(int operation) {
     }
 }
 
+static int int_of_none(int operation) {
+    return operation == Reduction::kMax    ? INT_MIN
+           : operation == Reduction::kMin  ? INT_MAX
+           : operation == Reduction::kProd ? 1
+                                           : 0;
+}
+
 int Reduction::forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                              const Option& opt) const {
-    return fill_without_terms(*this, bottoms, tops, value_of_none(operation) * coeff, opt);
+    if (bottoms[0].dtype != DType::s32)
+        return fill_without_terms(*this, bottoms, tops, value_of_none(operation) * coeff, opt);
+    QUOLL_RETURN_IF_ERROR(create_from_nothing(*this, bottoms, tops, true, opt));
+    if (!tops[0].empty()) tops[0].fill(int_of_none(operation));
+    return kOk;
 }
 
 QUOLL_DEFINE_LAYER(Reduction)

@@ -7,7 +7,8 @@ namespace quoll {
 
 // y = coeff * f(the values along the given axes). With keepdims the size of these axes becomes 1;
 // without it they are removed (a blob of one value keeps its axis). Without axes, y = coeff * f(x)
-// of each value by itself, except that the only axis of a vector is reduced, as in ncnn.
+// of each value by itself, except that the only axis of a vector is reduced, as in ncnn. Ints stay
+// ints in operations 0 to 7 with a coeff of 1: sums and products wrap, means are cut towards 0.
 class Reduction : public Operator<Reduction> {
 public:
     Reduction();
@@ -33,6 +34,8 @@ public:
         kLogSum = 9,
         kLogSumExp = 10,
     };
+    // Blobs of s32, whose sums, products, extremes and means are s32, too; the others need f32.
+    bool takes_ints() const;
     // Which axes of a blob of `dims` axes are reduced, bit 0 being the outermost. Fails for an axis
     // that the blob does not have.
     int reduced_axes(int dims, unsigned* mask) const;

@@ -58,7 +58,7 @@ int RangeOf::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     double from[3];
     for (int i = 0; i < 3; i++) {
         const void* p = bottoms[i].data;
-        from[i] = dtype == DType::f32 ? *(const float*)p : *(const int32_t*)p;
+        from[i] = dtype == DType::f32 ? (double)*(const float*)p : (double)*(const int32_t*)p;
     }
     const double count = ceil((from[1] - from[0]) / from[2]);
     if (!(fabs(from[2]) > 0) || !(count <= INT_MAX))

@@ -16,7 +16,8 @@ public:
     bool supports(const Shapes& in, const Shapes&) const override {
         const LogMute mute;
         unsigned mask;
-        return in.size() == 1 && layer_.reduced_axes(in[0].dims, &mask) == kOk;
+        return in.size() == 1 && in[0].dtype != DType::s32 &&
+               layer_.reduced_axes(in[0].dims, &mask) == kOk;
     }
     // The input in any layout.
     void choose_layouts(const Shapes&, const Shapes&, Layouts*, Layouts*) const override {}

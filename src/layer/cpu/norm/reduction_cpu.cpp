@@ -176,6 +176,7 @@ void ReductionCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>&
                                 std::vector<BlobLayout>* out) const {
     const int dims = in[0].shape.dims;
     unsigned mask;
+    if (in[0].shape.dtype == DType::s32) return;
     if (reduced_axes(dims, &mask) != kOk || !kernel_of(*kernels_->norm, operation)) return;
     int first = 0;
     while (first < dims && !(mask >> first & 1)) first++;
@@ -193,7 +194,8 @@ int ReductionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& o
     int first = 0;
     while (first < shape.dims && !(mask >> first & 1)) first++;
     const bool innermost = first < shape.dims && mask >> first == (1u << (shape.dims - first)) - 1;
-    const NormReduce kernel = kernel_of(*kernels_->norm, operation);
+    const NormReduce kernel =
+        bottom_blob.dtype == DType::s32 ? nullptr : kernel_of(*kernels_->norm, operation);
     int last = first;
     while (last + 1 < shape.dims && mask >> (last + 1) & 1) last++;
     const bool one_run = first < shape.dims && mask >> (last + 1) == 0;
