@@ -15,6 +15,7 @@
 #include "layer/cpu/gemm/sliced_plan.h"
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8_tiles.h"
+#include "layer/cpu/winograd/winograd.h"
 #include "layer/nn/convolution.h"
 #include "layer/nn/innerproduct.h"
 #include "plan/layout_plan.h"
@@ -29,6 +30,15 @@ namespace {
 bool is_convolution(const Layer* layer) {
     const auto* conv = as<Convolution>(layer);
     return conv && conv->group == 1 && conv->axes < 3;
+}
+
+// Whether Winograd's algorithm is there for a window of this size and step.
+bool has_winograd_window(Layer* layer) {
+    const int stride = int_field(layer, "stride_w");
+    const WinogradKernels* const kernels = host_kernel_set().winograd;
+    return int_field(layer, "kernel_w") == 3 && int_field(layer, "kernel_h") == 3 &&
+           int_field(layer, "stride_h") == stride &&
+           (stride == 1 || (stride == 2 && kernels && kernels->strided_input));
 }
 
 // Integers are 1: an index that most tables have, a mask that shows all.
@@ -168,10 +178,7 @@ private:
         if (algorithm != "split" && algorithm != "sliced")
             p->notes.push_back(
                 why_no_tiles(is_convolution(layer) ? sliced_kernels_for(net_.opt) : nullptr));
-        const bool candidate =
-            int_field(layer, "kernel_w") == 3 && int_field(layer, "stride_w") == 1 &&
-            int_field(layer, "kernel_h") == 3 && int_field(layer, "stride_h") == 1;
-        if (candidate && algorithm == "direct")
+        if (has_winograd_window(layer) && algorithm == "direct")
             p->notes.push_back(net_.opt.use_winograd_convolution
                                    ? "no Winograd: dilated, or direct is faster at this size"
                                    : "no Winograd: the option is off");

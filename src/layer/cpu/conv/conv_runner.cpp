@@ -27,8 +27,6 @@ bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& op
     if (!kHasWinograd || !opt.use_winograd_convolution || !opt.use_winograd43_convolution ||
         group_ != 1 || s.axes < 2 || !WinogradPlan::is_supported(*kernels_, shape))
         return false;
-    // At steps of 2 tiny weights are not recovered from their transforms: infinite inputs gave NaN.
-    if (s.stride_w != 1) return false;
     const NotFinite odd = count_not_finite(s.weight_data);
     return odd.nans + odd.infinite == 0;
 }

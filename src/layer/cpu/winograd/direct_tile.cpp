@@ -16,8 +16,8 @@ enum { kTaps = 9 };
 
 // Points 0, a and infinity, which tiles of all sizes have, determine a window.
 const int kKnownPoints[] = {0, 1, 5};
-// At steps of 2, where infinity has id 4 and the middle tap id 5.
-const int kKnownStridedPoints[] = {0, 4, 5};
+// At steps of 2 the weights of these ids are the taps themselves.
+const int kKnownStridedPoints[] = {0, kWinogradOdd, 4};
 
 // By Gauss and Jordan; false where there is no inverse.
 bool invert(double m[kTaps][kTaps], double inverse[kTaps][kTaps]) {
@@ -48,32 +48,35 @@ bool invert(double m[kTaps][kTaps], double inverse[kTaps][kTaps]) {
 
 // From the known points of a window to its taps: `weights` transforms the windows of a single one.
 struct WinogradPlan::Windows {
-    int points[kTaps];  // their numbers
-    float taps[kTaps][kTaps];
+    bool strided;
+    int points[kTaps];         // their numbers
+    float taps[kTaps][kTaps];  // at steps of 1
 
-    Windows(const WinogradKernels& kernels, bool sizes, int axis_points, int stride) {
-        const int* const known = stride == 2 ? kKnownStridedPoints : kKnownPoints;
+    Windows(const WinogradKernels& kernels, bool sizes, int axis_points, int stride)
+        : strided(stride == 2) {
+        const int* const known = strided ? kKnownStridedPoints : kKnownPoints;
+        for (int i = 0; i < kTaps; i++) points[i] = known[i / 3] * axis_points + known[i % 3];
+        if (strided) return;
         float units[kTaps * kTaps] = {}, made[kWinogradTilePoints * kWinogradTilePoints * kTaps];
         for (int i = 0; i < kTaps; i++) units[i * kTaps + i] = 1.f;
-        if (stride == 2)
-            kernels.strided_weights(units, kTaps, made, kTaps);
-        else if (sizes)
+        if (sizes)
             kernels.tile_weights(units, kTaps, axis_points, made, kTaps);
         else
             kernels.weights(units, kTaps, made, kTaps);
         double forward[kTaps][kTaps], back[kTaps][kTaps];
-        for (int i = 0; i < kTaps; i++) {
-            points[i] = known[i / 3] * axis_points + known[i % 3];
+        for (int i = 0; i < kTaps; i++)
             for (int t = 0; t < kTaps; t++) forward[i][t] = made[points[i] * kTaps + t];
-        }
         invert(forward, back);
         for (int t = 0; t < kTaps; t++)
             for (int i = 0; i < kTaps; i++) taps[t][i] = (float)back[t][i];
     }
 
     // Of `lanes` windows, point i of which lies at packed + points[i] * step: taps, one behind the
-    // other. What is left of a tap that was zero is zero.
+    // other. At steps of 1 what is left of a tap that was zero is zero.
     void read(const float* packed, size_t step, size_t lanes, float* to) const {
+        for (int t = 0; strided && t < kTaps; t++)
+            memcpy(to + t * lanes, packed + points[t] * step, lanes * sizeof(float));
+        if (strided) return;
         float largest[16] = {};
         memset(to, 0, kTaps * lanes * sizeof(float));
         for (int t = 0; t < kTaps; t++) {

@@ -7,9 +7,10 @@ namespace quoll {
 
 // All tiles have all points but the fourth, which is that of tiles of kWinogradOut outputs alone,
 // and of odd inputs as many as there are outputs.
-int WinogradAxis::points_before(int id, int tile) const {
-    if (id == kWinogradOdd) return std::min(begin(tile), length);
-    return id == 3 && big != small ? std::min(tile, bigs) : tile;
+void WinogradAxis::points_before(int tile, int* counts) const {
+    for (int id = 0; id < kWinogradOdd; id++) counts[id] = tile;
+    if (big != small) counts[3] = std::min(tile, bigs);
+    counts[kWinogradOdd] = std::min(begin(tile), length);
 }
 
 // Tiles are in the order of the outputs.
@@ -22,23 +23,26 @@ WinogradPlan::Tile WinogradPlan::strided_tile(int i) const {
     return t;
 }
 
+// step: floats from row to row.
 WinogradStridedTile WinogradPlan::strided_tile(const Tile& t, const int* rows, size_t step) {
-    return {t.w, t.h, t.there_w, t.there_h, rows, step};
+    WinogradStridedTile tile = {t.w, t.h, t.there_w, t.there_h, step * sizeof(float), {}};
+    for (int i = 0; i < kWinogradPoints; i++) tile.sets[i] = rows[i] * (ptrdiff_t)tile.step;
+    return tile;
 }
 
 // Rows of each set that the tiles before this one have.
 void WinogradPlan::strided_rows_before(int tile, int* rows) const {
     const int x = tile % x_.tiles(), y = tile / x_.tiles() % y_.tiles();
     const int z = tile / (x_.tiles() * y_.tiles());
-    int line[kWinogradIn], left[kWinogradIn];
-    for (int id = 0; id < kWinogradIn; id++) {
-        line[id] = x_.points_before(id, x_.tiles());
-        left[id] = x_.points_before(id, x);
-    }
+    int line[kWinogradIn], left[kWinogradIn], slice[kWinogradIn], above[kWinogradIn];
+    int below[kWinogradIn];
+    x_.points_before(x_.tiles(), line);
+    x_.points_before(x, left);
+    y_.points_before(y_.tiles(), slice);
+    y_.points_before(y, above);
+    y_.points_before(y + 1, below);
     for (int id_y = 0; id_y < kWinogradIn; id_y++) {
-        const int above = y_.points_before(id_y, y);
-        const int here = y_.points_before(id_y, y + 1) - above;
-        const int lines = z * y_.points_before(id_y, y_.tiles()) + above;
+        const int lines = z * slice[id_y] + above[id_y], here = below[id_y] - above[id_y];
         for (int id = 0; id < kWinogradIn; id++) *rows++ = lines * line[id] + here * left[id];
     }
 }

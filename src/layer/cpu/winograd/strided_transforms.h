@@ -2,6 +2,8 @@
 // of even inputs first all columns, then all rows, through a buffer; odd inputs are copied.
 #pragma once
 
+#include <stdint.h>
+
 #include "layer/cpu/winograd/generic.h"
 #include "simd/vec.h"
 
@@ -21,6 +23,11 @@ struct StridedPoints {
     }
 };
 constexpr size_t kStridedLine = kWinogradStridedIn * s::kLanes;  // of a buffer
+
+template <class T>
+QUOLL_INLINE T* bytes_on(T* from, ptrdiff_t bytes) {
+    return (T*)((uintptr_t)from + (size_t)bytes);
+}
 
 // B^T d: the row of point p holds the coefficients of M(x) / (x - p), M having all points as roots;
 // that of infinity those of M.
@@ -78,55 +85,83 @@ void strided_input_columns(const float* in, ptrdiff_t row, int columns, float* l
     }
 }
 
-// A row of inputs or of a buffer, of which so many odd ones are there: to row rows[id] + at of out,
-// odd ones to rows[id] + odd_at and those that follow.
+// f(0) to f(count - 1), of M at most.
+template <int M, class F>
+QUOLL_INLINE void unroll_first(int count, F f) {
+    if (count == M) return s::unroll<M>(f);
+    s::unroll<M>([&](auto k) QUOLL_INLINE_LAMBDA {
+        if ((int)k() < count) f(k);
+    });
+}
+
+// A row of inputs or of a buffer, of which so many odd ones are there: to the places sets[id] of
+// out, odd ones to sets[id] of odd_out and the rows that follow.
 template <int M>
-void strided_input_row(const float* in, int odd, const int* rows, int at, int odd_at, float* out,
-                       size_t step) {
+QUOLL_INLINE void strided_input_row(const float* in, int odd, const ptrdiff_t* sets, float* out,
+                                    float* odd_out, size_t step) {
     constexpr size_t L = s::kLanes;
     using V = s::vecf<L>;
     V d[M + 1], t[M + 1];
     s::unroll<M + 1>([&](auto k) QUOLL_INLINE_LAMBDA { d[k] = V::load(in + 2 * k() * L); });
     strided_input_1d<M>(d, t);
     s::unroll<M + 1>([&](auto k) QUOLL_INLINE_LAMBDA {
-        t[k].store(out + (size_t)(rows[StridedPoints::id<M>(k())] + at) * step);
+        t[k].store(bytes_on(out, sets[StridedPoints::id<M>(k())]));
     });
-    out += (size_t)(rows[kWinogradOdd] + odd_at) * step;
-    for (int j = 0; j < odd; j++, out += step) V::load(in + (2 * j + 1) * L).store(out);
+    odd_out = bytes_on(odd_out, sets[kWinogradOdd]);
+    unroll_first<M>(odd, [&](auto k) QUOLL_INLINE_LAMBDA {
+        V::load(in + (2 * k() + 1) * L).store(bytes_on(odd_out, k() * step));
+    });
+}
+
+// The rows of a buffer, then of the odd inputs.
+template <int M>
+void strided_input_rows(const float* lines, const float* in, ptrdiff_t row,
+                        const WinogradStridedTile& t, float* out) {
+    for (int y = 0; y <= t.h; y++, lines += kStridedLine) {
+        const int id = y == t.h ? kWinogradOdd - 1 : y;
+        strided_input_row<M>(lines, t.there_w, t.sets + id * kWinogradIn, out, out, t.step);
+    }
+    float* odd = out;
+    for (int y = 0; y < t.there_h; y++, in += 2 * row) {
+        strided_input_row<M>(in, t.there_w, t.sets + kWinogradOdd * kWinogradIn, out, odd, t.step);
+        out = bytes_on(out, t.step);
+        odd = bytes_on(odd, t.there_w * t.step);
+    }
 }
 
 void strided_input(const float* in, ptrdiff_t row, const WinogradStridedTile& t, float* out) {
     alignas(64) float lines[(kWinogradOut + 1) * kStridedLine];
     const auto columns = t.h == 4 ? &strided_input_columns<4> : &strided_input_columns<3>;
-    const auto transform = t.w == 4 ? &strided_input_row<4> : &strided_input_row<3>;
+    const auto rows = t.w == 4 ? &strided_input_rows<4> : &strided_input_rows<3>;
     columns(in, row, 2 * t.w + 1, lines);
-    for (int y = 0; y <= t.h; y++) {
-        const int id = y == t.h ? kWinogradOdd - 1 : y;
-        transform(lines + y * kStridedLine, t.there_w, t.rows + id * kWinogradIn, 0, 0, out,
-                  t.step);
-    }
-    in += row;
-    for (int y = 0; y < t.there_h; y++, in += 2 * row)
-        transform(in, t.there_w, t.rows + kWinogradOdd * kWinogradIn, y, y * t.there_w, out,
-                  t.step);
+    rows(lines, in + row, row, t, out);
 }
 
 // The inverse of strided_input_row, of sums: M outputs.
-template <int M>
-void strided_output_row(const float* in, int odd, const int* rows, int at, int odd_at, float* out,
-                        size_t step) {
-    constexpr size_t L = s::kLanes;
-    using V = s::vecf<L>;
-    V m[M + 1], y[M];
+template <int M, class V>
+QUOLL_INLINE void strided_output_row(const float* in, const float* odd_in, int odd,
+                                     const ptrdiff_t* sets, size_t step, V (&y)[M]) {
+    V m[M + 1];
     s::unroll<M + 1>([&](auto k) QUOLL_INLINE_LAMBDA {
-        m[k] = V::load(in + (size_t)(rows[StridedPoints::id<M>(k())] + at) * step);
+        m[k] = V::load(bytes_on(in, sets[StridedPoints::id<M>(k())]));
     });
     strided_output_1d<M>(m, y);
-    in += (size_t)(rows[kWinogradOdd] + odd_at) * step;
-    s::unroll<M>([&](auto k) QUOLL_INLINE_LAMBDA {
-        if ((int)k() < odd) y[k] = y[k] + V::load(in + k() * step);
-        y[k].store(out + k() * L);
+    odd_in = bytes_on(odd_in, sets[kWinogradOdd]);
+    unroll_first<M>(odd, [&](auto k) QUOLL_INLINE_LAMBDA {
+        y[k] = y[k] + V::load(bytes_on(odd_in, k() * step));
     });
+}
+
+// The rows of points along y, to lines.
+template <int M>
+void strided_output_lines(const float* sums, const WinogradStridedTile& t, float* lines) {
+    constexpr size_t L = s::kLanes;
+    for (int y = 0; y <= t.h; y++, lines += kStridedLine) {
+        const int id = y == t.h ? kWinogradOdd - 1 : y;
+        s::vecf<L> values[M];
+        strided_output_row<M>(sums, sums, t.there_w, t.sets + id * kWinogradIn, t.step, values);
+        s::unroll<M>([&](auto k) QUOLL_INLINE_LAMBDA { values[k].store(lines + k() * L); });
+    }
 }
 
 // Columns of points become columns of outputs, where they are.
@@ -142,32 +177,45 @@ void strided_output_columns(float* lines, int columns) {
     }
 }
 
-void strided_output(const float* sums, const WinogradStridedTile& t,
-                    const WinogradStridedOut& out) {
+// Rows of outputs from lines and from the sums of odd rows.
+template <int M>
+void strided_output_rows(const float* lines, const float* sums, const WinogradStridedTile& t,
+                         const WinogradStridedOut& out) {
     constexpr size_t L = s::kLanes;
     using V = s::vecf<L>;
-    alignas(64) float lines[(kWinogradOut + 1) * kStridedLine], odd[kStridedLine];
-    const auto columns = t.h == 4 ? &strided_output_columns<4> : &strided_output_columns<3>;
-    const auto transform = t.w == 4 ? &strided_output_row<4> : &strided_output_row<3>;
-    for (int y = 0; y <= t.h; y++) {
-        const int id = y == t.h ? kWinogradOdd - 1 : y;
-        transform(sums, t.there_w, t.rows + id * kWinogradIn, 0, 0, lines + y * kStridedLine,
-                  t.step);
-    }
-    columns(lines, t.there_w);
     const V bias = V::load(out.bias);
-    for (int y = 0; y < t.there_h; y++) {
-        transform(sums, t.there_w, t.rows + kWinogradOdd * kWinogradIn, y, y * t.there_w, odd,
-                  t.step);
-        const float* const line = lines + y * kStridedLine;
-        for (int x = 0; x < t.there_w; x++) {
-            V value[] = {V::load(line + x * L) + V::load(odd + x * L) + bias};
-            const ptrdiff_t place = y * out.row + x * (ptrdiff_t)L;
-            if (out.added) value[0] = value[0] + V::load(out.added + place);
-            activate_row(value, out.low, out.high, out.slope);
-            value[0].store(out.to + place);
+    const float *odd = sums, *added = out.added;
+    float* to = out.to;
+    for (int y = 0; y < t.there_h; y++, lines += kStridedLine, to += out.row) {
+        V values[M];
+        strided_output_row<M>(sums, odd, t.there_w, t.sets + kWinogradOdd * kWinogradIn, t.step,
+                              values);
+        sums = bytes_on(sums, t.step);
+        odd = bytes_on(odd, t.there_w * t.step);
+        s::unroll<M>([&](auto k) QUOLL_INLINE_LAMBDA {
+            values[k] = V::load(lines + k() * L) + values[k] + bias;
+        });
+        if (added) {
+            unroll_first<M>(t.there_w, [&](auto k) QUOLL_INLINE_LAMBDA {
+                values[k] = values[k] + V::load(added + k() * L);
+            });
+            added += out.row;
         }
+        activate_row(values, out.low, out.high, out.slope);
+        unroll_first<M>(t.there_w,
+                        [&](auto k) QUOLL_INLINE_LAMBDA { values[k].store(to + k() * L); });
     }
+}
+
+void strided_output(const float* sums, const WinogradStridedTile& t,
+                    const WinogradStridedOut& out) {
+    alignas(64) float lines[(kWinogradOut + 1) * kStridedLine];
+    const auto to_lines = t.w == 4 ? &strided_output_lines<4> : &strided_output_lines<3>;
+    const auto columns = t.h == 4 ? &strided_output_columns<4> : &strided_output_columns<3>;
+    const auto rows = t.w == 4 ? &strided_output_rows<4> : &strided_output_rows<3>;
+    to_lines(sums, t, lines);
+    columns(lines, t.there_w);
+    rows(lines, sums, t, out);
 }
 
 // G w: of the outer taps the points, scaled by 1 / M'(p), of the middle one itself.

@@ -55,7 +55,6 @@ struct WinogradTile {
 };
 typedef void (*WinogradTileOutput)(const WinogradTile& tile);
 
-// Layers do not take these yet: see ConvRunner::winograd_candidate().
 // Windows of 3 x 3 at steps of 2. Along an axis their outer taps read the even inputs of a tile, a
 // window of two taps at steps of 1: F(4, 2) by points 0, a, -a, b and infinity, ids 0 to 4, or F(3,
 // 2) by these but b, id 3, so that weights are made once. The middle tap reads the odd inputs, one
@@ -66,10 +65,10 @@ typedef void (*WinogradTileOutput)(const WinogradTile& tile);
 enum { kWinogradOdd = 5, kWinogradStridedIn = 9 };
 
 struct WinogradStridedTile {
-    int w, h;              // 3 or 4
-    int there_w, there_h;  // outputs there, at most these
-    const int* rows;       // the first one of each set
-    size_t step;           // floats from row to row
+    int w, h;                         // 3 or 4
+    int there_w, there_h;             // outputs there, at most these
+    size_t step;                      // bytes from row to row
+    ptrdiff_t sets[kWinogradPoints];  // bytes to the first row of each set
 };
 struct WinogradStridedOut {
     const float *bias, *added;  // as of WinogradOutput

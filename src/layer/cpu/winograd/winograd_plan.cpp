@@ -459,13 +459,16 @@ void WinogradPlan::transform_tile(const float* in, int number, size_t k0, size_t
     const auto clear = [&] { memset(border, 0, (size_t)w * h * lanes * sizeof(float)); };
     if (!inside) clear();
     const bool plain = is_plain(t);
-    int rows[kWinogradPoints];
-    if (is_strided()) to.rows->find(*this, number, rows);
+    WinogradStridedTile strided = {};
+    if (is_strided()) {
+        int rows[kWinogradPoints];
+        to.rows->find(*this, number, rows);
+        strided = strided_tile(t, rows, tile_step());
+    }
     const auto transform = [&](const float* from, ptrdiff_t from_row, size_t at) {
         float* const out = to.points + (number - to.first) * tile_step() + at;
         if (is_strided())
-            kernels_.winograd->strided_input(from, from_row, strided_tile(t, rows, tile_step()),
-                                             to.points + at);
+            kernels_.winograd->strided_input(from, from_row, strided, to.points + at);
         else if (plain)
             kernels_.winograd->input(from, from_row, out, step);
         else
@@ -515,12 +518,14 @@ void WinogradPlan::transform_output(const Blobs& b, const Sums& sums, int number
     const bool passes = f.pass && slope == 1.f;
     const bool plain = is_plain(t), dilated = is_dilated();
     const WinogradKernels& kernels = *kernels_.winograd;
+    const WinogradStridedTile strided =
+        is_strided() ? strided_tile(t, sums.rows, sums.step) : WinogradStridedTile();
     const auto transform = [&](size_t at, const float* bias, const float* added, float* out,
                                ptrdiff_t out_row) {
         const float* const points = sums.from + at;
         const size_t step = sums.step;
         if (is_strided())
-            kernels.strided_output(points, strided_tile(t, sums.rows, sums.step),
+            kernels.strided_output(points, strided,
                                    {bias, added, out, out_row, f.low, f.high, slope});
         else if (plain)
             kernels.output(points, step, bias, added, out, out_row, t.there_w, t.there_h, f.low,

@@ -29,8 +29,8 @@ struct WinogradAxis {
     // Whether tiles of this size have the point of this id (winograd.h).
     static bool has(int size, int point);
     int begin(int tile) const;  // its first output
-    // At steps of 2: the points of this id, those of odd inputs included, of all tiles before one.
-    int points_before(int id, int tile) const;
+    // At steps of 2: the points of each id, those of odd inputs included, of all tiles before one.
+    void points_before(int tile, int* counts) const;
     int length, stride, big, small, bigs, smalls;
 };
 
