@@ -626,26 +626,48 @@ QUOLL_INLINE void winograd_short_window(const V* in, V* out) {
     out[5] = (in[4] - in[2]).template shift_left<1>() - e;
 }
 
-// Tiles with three outputs along an axis, at the edge of a map: small rather than fast.
-template <size_t N>
-__attribute__((noinline)) void winograd_edge_points(const Int8WinogradInput& t, const int16_t* in,
-                                                    int16_t* out) {
-    using V = s::vec<int16_t, N>;
-    V columns[6][6], d[6], points[6];  // [x][y]: B^T d
-    const auto window = [](int outputs, const V* from, V* to) {
-        outputs == 4 ? winograd_window(from, to) : winograd_short_window(from, to);
-    };
-    for (int x = 0; x < t.width + 2; x++) {
-        for (int y = 0; y < t.height + 2; y++) d[y] = V::load(in + x * t.in_pixel + y * t.in_row);
-        window(t.height, d, columns[x]);
+template <int outputs, class V>
+QUOLL_INLINE void winograd_window_of(const V* in, V* out) {
+    if constexpr (outputs == 4)
+        winograd_window(in, out);
+    else
+        winograd_short_window(in, out);
+}
+
+// Tiles with three outputs along an axis, at the edge of a map, go through memory between the axes,
+// so that there is one function for each axis and number of outputs: columns[x] = B^T d.
+template <size_t N, int height>
+[[gnu::noinline]] void winograd_edge_columns(const Int8WinogradInput& t, const int16_t* in,
+                                             s::vec<int16_t, N> (*columns)[6]) {
+    for (int x = 0; x < t.width + 2; x++, in += t.in_pixel) {
+        s::vec<int16_t, N> d[6];
+#pragma GCC unroll 6
+        for (int y = 0; y < height + 2; y++) d[y] = s::vec<int16_t, N>::load(in + y * t.in_row);
+        winograd_window_of<height>(d, columns[x]);
     }
+}
+
+template <size_t N, int width>
+[[gnu::noinline]] void winograd_edge_rows(const Int8WinogradInput& t,
+                                          const s::vec<int16_t, N> (*columns)[6], int16_t* out) {
     for (int y = 0; y < 6; y++) {
         if (y == 3 && t.height == 3) continue;
-        for (int x = 0; x < t.width + 2; x++) d[x] = columns[x][y];
-        window(t.width, d, points);
+        s::vec<int16_t, N> d[6], points[6];
+#pragma GCC unroll 6
+        for (int x = 0; x < width + 2; x++) d[x] = columns[x][y];
+        winograd_window_of<width>(d, points);
+#pragma GCC unroll 6
         for (int x = 0; x < 6; x++)
-            if (x != 3 || t.width == 4) points[x].store(out + (6 * y + x) * t.out_point);
+            if (x != 3 || width == 4) points[x].store(out + (6 * y + x) * t.out_point);
     }
+}
+
+template <size_t N>
+QUOLL_INLINE void winograd_edge_points(const Int8WinogradInput& t, const int16_t* in,
+                                       int16_t* out) {
+    s::vec<int16_t, N> columns[6][6];
+    (t.height == 4 ? winograd_edge_columns<N, 4> : winograd_edge_columns<N, 3>)(t, in, columns);
+    (t.width == 4 ? winograd_edge_rows<N, 4> : winograd_edge_rows<N, 3>)(t, columns, out);
 }
 
 template <size_t N>
@@ -712,28 +734,47 @@ QUOLL_INLINE void winograd_store(const I& sum, int32_t* out) {
     (sum * I::set((int32_t)kInverseOf225)).template shift_right<2>().store(out);
 }
 
-// As winograd_edge_points.
-__attribute__((noinline)) void winograd_edge_tile(const Int8WinogradOutput& t, const int32_t* sums,
-                                                  int32_t* out) {
-    using I = s::veci<s::kLanes>;
-    I columns[6][4], m[6], r[4];  // [x][y]: A^T m
-    const auto outputs = [](int count, const I* from, I* to) {
-        count == 4 ? winograd_outputs(from, to) : winograd_short_outputs(from, to);
-    };
-    m[3] = I::set(0);
-    for (int x = 0; x < 6; x++) {
+template <int outputs, class I>
+QUOLL_INLINE void winograd_outputs_of(const I* in, I* out) {
+    if constexpr (outputs == 4)
+        winograd_outputs(in, out);
+    else
+        winograd_short_outputs(in, out);
+}
+
+// As winograd_edge_points: columns[x] = A^T m.
+template <int height>
+[[gnu::noinline]] void winograd_edge_sums(const Int8WinogradOutput& t, const int32_t* sums,
+                                          s::veci<s::kLanes> (*columns)[4]) {
+    for (int x = 0; x < 6; x++, sums += t.point) {
         if (x == 3 && t.width == 3) continue;
-        for (int y = 0; y < 6; y++)
-            if (y != 3 || t.height == 4) m[y] = I::load(sums + (6 * y + x) * t.point);
-        outputs(t.height, m, columns[x]);
+        s::veci<s::kLanes> m[6];
+#pragma GCC unroll 6
+        for (size_t y = 0; y < 6; y++)
+            if (y != 3 || height == 4) m[y] = s::veci<s::kLanes>::load(sums + 6 * y * t.point);
+        winograd_outputs_of<height>(m, columns[x]);
     }
-    for (int y = 0; y < t.height; y++) {
+}
+
+template <int width>
+[[gnu::noinline]] void winograd_edge_outputs(const Int8WinogradOutput& t,
+                                             const s::veci<s::kLanes> (*columns)[4], int32_t* out) {
+    for (int y = 0; y < t.height; y++, out += width * t.n) {
+        s::veci<s::kLanes> m[6], r[4];
+#pragma GCC unroll 6
         for (int x = 0; x < 6; x++)
-            if (x != 3 || t.width == 4) m[x] = columns[x][y];
-        outputs(t.width, m, r);
-        for (int x = 0; x < t.width; x++)
-            winograd_store(r[x], out + y * t.width * t.n + x * t.columns);
+            if (x != 3 || width == 4) m[x] = columns[x][y];
+        winograd_outputs_of<width>(m, r);
+#pragma GCC unroll 4
+        for (int x = 0; x < width; x++) winograd_store(r[x], out + x * t.columns);
     }
+}
+
+QUOLL_INLINE void winograd_edge_tile(const Int8WinogradOutput& t, const int32_t* sums,
+                                     int32_t* out) {
+    s::veci<s::kLanes> columns[6][4];
+    (t.height == 4 ? winograd_edge_sums<4> : winograd_edge_sums<3>)(t, sums, columns);
+    (t.width == 4 ? winograd_edge_outputs<4> : winograd_edge_outputs<3>)(t, columns, out);
 }
 
 QUOLL_INLINE void winograd_tile(const Int8WinogradOutput& t, const int32_t* sums, int32_t* out) {

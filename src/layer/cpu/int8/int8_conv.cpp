@@ -466,11 +466,12 @@ int Int8Conv::run_vectors(const ConvGeometry& windows, const Blobs& b, int threa
     const ptrdiff_t plane = in_place ? (ptrdiff_t)b.in.cstep : (ptrdiff_t)axes.positions();
 
     Int8Problem p = {};
+    p.small = kernels_->small_is_faster && !in_place && !joined && out_channels_ >= kSmallOutputs &&
+              int8_make_small((int8_t*)k_groups.data, (size_t)bytes, threads);
     Mat inits;
-    if (!in_place && !joined && kernels_->small_is_faster && out_channels_ >= kSmallOutputs) {
+    if (p.small) {
         inits.create((int)weights_[0].columns(), g.group, (size_t)4u, opt.workspace_allocator);
         if (inits.empty()) return kOutOfMemory;
-        p.small = int8_make_small((int8_t*)k_groups.data, (size_t)bytes, threads);
     }
     const std::vector<GemmRows> rows = lines(g, axes);
     const std::vector<GemmBlock> blocks = taps(g, axes, &p.block_k);
