@@ -90,10 +90,10 @@ void check_bytes(const Int8Kernels& kernels, Int8TileKernel kernel, Int8Tile til
         ASSERT_EQ(want[i], c[i]) << "rows " << rows << " at " << i;
 }
 
-// a_pair: as of Int8Tile. tiles: so many in one call.
+// a_pair, small: as of Int8Tile. tiles: so many in one call.
 void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vectors, size_t tile_rows,
-                size_t num_blocks, size_t block_k, bool at_end, size_t a_pair = 0,
-                size_t tiles = 1) {
+                size_t num_blocks, size_t block_k, bool at_end, size_t a_pair = 0, size_t tiles = 1,
+                bool small = false) {
     if (vectors == 1 && !kernels.tile_single[0]) return;  // Int8Kernels::s16
     const size_t columns = vectors * kernels.lanes, k_groups = num_blocks * block_k;
     const size_t beside = kernels.pairs ? 2 : 1;  // k-groups of a row that lie beside each other
@@ -110,7 +110,8 @@ void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vector
     std::vector<int64_t> want(rows * columns, 0);
     std::vector<std::vector<int>> x(a.size()), w(b.size());
     for (auto& k_group_bits : x)
-        for (int e = 0; e < kernels.k_group; e++) k_group_bits.push_back(value());
+        for (int e = 0; e < kernels.k_group; e++)
+            k_group_bits.push_back(small ? (value() - 1) / 2 : value());
     for (auto& k_group_bits : w)
         for (int e = 0; e < kernels.k_group; e++)
             k_group_bits.push_back(std::max(value(), kernels.least_weight));
@@ -136,10 +137,13 @@ void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vector
         }
         init[n] = (int32_t)(7 - total * kernels.offset);
     }
-    const Int8Tile tile = {
-        a.data(),          (ptrdiff_t)a_row, blocks.data(), num_blocks,        block_k,
-        b.data(),          init.data(),      sums.data(),   (ptrdiff_t)a_pair, tiles - 1,
-        (ptrdiff_t)a_tile, GemmFetch(),      nullptr};
+    const Int8Tile tile = {a.data(),          (ptrdiff_t)a_row,
+                           blocks.data(),     num_blocks,
+                           block_k,           b.data(),
+                           init.data(),       sums.data(),
+                           (ptrdiff_t)a_pair, tiles - 1,
+                           (ptrdiff_t)a_tile, GemmFetch(),
+                           nullptr,           small};
     kernel(tile);
     for (int64_t& sum : want) sum += 7;
     for (size_t i = 0; i < want.size(); i++)
@@ -213,7 +217,9 @@ TEST(Int8Kernels, tiles_are_exact) {
     check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << kernels.pairs, \
                rows % 2);                                                                   \
     check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << kernels.pairs, \
-               rows % 2 == 0);
+               rows % 2 == 0);                                                              \
+    if (kernels.small_is_faster)                                                            \
+        check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1], true, 0, 1, true);
 #define QUOLL_INT8_S16(name, vectors)
 #define QUOLL_INT8_INPUT(name, type)
 #define QUOLL_BLOCK_TILES(name)
@@ -318,6 +324,7 @@ struct StoreCase {
     Int8StoreKernel kernel;
     bool sums, scaled, round;
     bool affine = false;
+    float slope = 0.f;
 };
 
 void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, size_t run,
@@ -326,7 +333,7 @@ void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, si
     // As many as go at once on any vectors, and some.
     const bool many = !adds && run == 4 && top_scale == 1.3f;
     const int rows = run == 1 && !adds ? 17 : many ? 37 : 5, top_zero = t.affine ? -17 : 0;
-    const float low = -60.f, high = 90.f;
+    const float low = t.slope ? -INFINITY : -60.f, high = t.slope ? INFINITY : 90.f;
     Guarded<float> in(rows * width), scale(width), bias(width);
     std::vector<float> values = samples(in.size());
     for (size_t i = 0; i < width; i++) scale[i] = .01f * (i + 1), bias[i] = .5f * i - 3;
@@ -346,12 +353,24 @@ void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, si
     for (size_t n = 0; n < used; n++) add_columns[n] = (ptrdiff_t)(n / run * add_block + n % run);
     Guarded<float> add(used / run * add_block);
     for (float& x : add) x = (float)uniform(-99, 99) / 8;
-    const Int8Store store = {
-        in.data(),         rows,           width,    used,
-        scale.data(),      bias.data(),    low,      high,
-        top_scale,         t.affine,       top_zero, c.data(),
-        (ptrdiff_t)c_row,  columns.data(), run,      adds ? add.data() : nullptr,
-        add_columns.data()};
+    const Int8Store store = {in.data(),
+                             rows,
+                             width,
+                             used,
+                             scale.data(),
+                             bias.data(),
+                             low,
+                             high,
+                             top_scale,
+                             t.slope,
+                             t.affine,
+                             top_zero,
+                             c.data(),
+                             (ptrdiff_t)c_row,
+                             columns.data(),
+                             run,
+                             adds ? add.data() : nullptr,
+                             add_columns.data()};
     t.kernel(store);
     for (size_t m = 0; m < (size_t)rows; m++) {
         for (size_t n = 0; n < used; n++) {
@@ -369,6 +388,7 @@ void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, si
                 y = product + term;
             }
             if (adds) y += add[m * c_row + (size_t)add_columns[n]];
+            if (t.slope) y = std::max(y, t.slope * y);
             if (t.scaled && y == y) y = std::min(high * first, std::max(low * first, y));
             if (t.round) {
                 const signed char want =
@@ -387,12 +407,16 @@ void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, si
 
 TEST(Int8Kernels, results_are_scaled_and_stored) {
     for_all([](const Int8Kernels& kernels) {
-        const StoreCase cases[] = {{kernels.finish_f32, true, true, false},
-                                   {kernels.finish_s8, true, true, true},
-                                   {kernels.store_f32, false, false, false},
-                                   {kernels.store_s8, false, false, true},
-                                   {kernels.finish_s8, true, true, true, true},
-                                   {kernels.store_s8, false, false, true, true}};
+        std::vector<StoreCase> cases = {{kernels.finish_f32, true, true, false},
+                                        {kernels.finish_s8, true, true, true},
+                                        {kernels.store_f32, false, false, false},
+                                        {kernels.store_s8, false, false, true},
+                                        {kernels.finish_s8, true, true, true, true},
+                                        {kernels.store_s8, false, false, true, true}};
+        if (kernels.takes_slopes) {
+            cases.push_back({kernels.finish_f32, true, true, false, false, .1f});
+            cases.push_back({kernels.finish_s8, true, true, true, false, .1f});
+        }
         for (const StoreCase& t : cases) {
             for (size_t used : {1, 2, 5, 8, 12, 16, 21, 24, 32}) {
                 for (size_t run : {1, 4, 8, 16}) {
@@ -560,54 +584,86 @@ TEST(Int8Kernels, winograd_is_for_maps_that_fill_tiles) {
     EXPECT_FALSE(Int8Winograd::beats_bytes(256, 256, 24, 24));
 }
 
-// Points of tiles against the products of matrices, sums of 36 points against theirs, also those
-// that wrap; gaps between rows, pixels and tiles.
-TEST(Int8Kernels, winograd_transforms) {
-    const int b[6][6] = {{2, 3, -4, -3, 2, 0}, {0, -2, -5, -1, 2, 0}, {0, 2, 1, -5, 2, 0},
-                         {0, -1, -2, 1, 2, 0}, {0, 2, -1, -2, 1, 0},  {0, 2, 3, -4, -3, 2}};
-    const int a[4][6] = {
+// Of 4 outputs along an axis, and of 3, which do without point 3 and a sixth value.
+int winograd_input_factor(int outputs, int point, int value) {
+    static const int four[6][6] = {{2, 3, -4, -3, 2, 0}, {0, -2, -5, -1, 2, 0},
+                                   {0, 2, 1, -5, 2, 0},  {0, -1, -2, 1, 2, 0},
+                                   {0, 2, -1, -2, 1, 0}, {0, 2, 3, -4, -3, 2}};
+    static const int three[6][6] = {{2, 4, -2, -4, 0}, {0, -1, -3, -2, 0}, {0, 3, 3, -6, 0}, {},
+                                    {0, 5, 0, -5, 0},  {0, -1, -2, 1, 2}};
+    return (outputs == 4 ? four : three)[point][value];
+}
+int winograd_output_factor(int outputs, int output, int point) {
+    static const int four[4][6] = {
         {1, 1, 1, 1, 8, 0}, {0, 1, -1, 2, -4, 0}, {0, 1, 1, 4, 2, 0}, {0, 1, -1, 8, -1, 1}};
+    static const int three[3][6] = {{1, 1, 1, 0, 4, 0}, {0, 1, -1, 0, -2, 0}, {0, 1, 1, 0, 1, 1}};
+    return (outputs == 4 ? four[output] : three[output])[point];
+}
+
+// Points of tiles against the products of matrices; gaps between rows, pixels and tiles.
+void check_winograd_input(const Int8Kernels& kernels, int channels, int tiles, int height,
+                          int width) {
+    const int pixel = channels + 3, row = (width * tiles + 2) * pixel + 1;
+    const int tile = channels + 2, point = tiles * tile + 5;
+    const bool at_end = tiles % 2;
+    Guarded<int16_t> in((size_t)(height + 1) * row + (width * tiles + 1) * pixel + channels,
+                        at_end);
+    Guarded<int16_t> out((size_t)35 * point + (tiles - 1) * tile + channels, at_end);
+    for (int16_t& x : in) x = (int16_t)value();
+    std::fill_n(out.data(), out.size(), (int16_t)77);
+    Int8WinogradInput t = {};
+    t.in = in.data(), t.in_row = row, t.in_pixel = pixel;
+    t.channels = channels, t.tiles = tiles, t.height = height, t.width = width;
+    t.out = out.data(), t.out_tile = tile, t.out_point = point;
+    kernels.winograd_input(t);
+    for (int i = 0; i < 36 * tiles * channels; i++) {
+        const int p = i % 36, n = i / 36 % tiles, c = i / 36 / tiles;
+        const bool exists = (p / 6 != 3 || height == 4) && (p % 6 != 3 || width == 4);
+        int want = exists ? 0 : 77;
+        for (int y = 0; y < height + 2 && exists; y++)
+            for (int x = 0; x < width + 2; x++)
+                want += winograd_input_factor(height, p / 6, y) *
+                        winograd_input_factor(width, p % 6, x) *
+                        in[(size_t)y * row + (width * n + x) * pixel + c];
+        ASSERT_EQ(want, out[(size_t)p * point + n * tile + c]) << "point " << p;
+    }
+}
+
+// Sums of points against the products of matrices, also those that wrap.
+void check_winograd_output(const Int8Kernels& kernels, size_t columns, size_t tiles, size_t height,
+                           size_t width) {
+    const size_t n = tiles * columns, point = n + 3;
+    Guarded<int32_t> sums(35 * point + n, tiles == 1), out(height * width * n, tiles == 1);
+    for (int32_t& x : sums) x = 900 * uniform(-1000000, 1000000);
+    Int8WinogradOutput t = {};
+    t.sums = sums.data(), t.point = point, t.n = n, t.columns = columns;
+    t.height = (int)height, t.width = (int)width, t.out = out.data();
+    kernels.winograd_output(t);
+    for (size_t i = 0; i < out.size(); i++) {
+        const size_t y = i / (width * n), x = i / columns % width, v = i % columns;
+        const size_t from = i % (width * n) / (width * columns) * columns + v;
+        int64_t want = 0;
+        for (size_t k = 0; k < 36; k++)
+            want += (int64_t)winograd_output_factor((int)height, (int)y, (int)k / 6) *
+                    winograd_output_factor((int)width, (int)x, (int)k % 6) * sums[k * point + from];
+        ASSERT_EQ(want / 900, out[i]) << "value " << i;
+    }
+}
+
+TEST(Int8Kernels, winograd_transforms) {
     for_all([&](const Int8Kernels& kernels) {
         if (kernels.k_group != 2 || kernels.lanes < 4) return;
-        for (int channels : {1, 4, 8, 20, 32}) {
-            for (int tiles : {1, 3, 8}) {
-                const int pixel = channels + 3, row = (4 * tiles + 2) * pixel + 1;
-                const int tile = channels + 2, point = tiles * tile + 5;
-                const bool at_end = tiles % 2;
-                Guarded<int16_t> in((size_t)5 * row + (4 * tiles + 1) * pixel + channels, at_end);
-                Guarded<int16_t> out((size_t)35 * point + (tiles - 1) * tile + channels, at_end);
-                for (int16_t& x : in) x = (int16_t)value();
-                Int8WinogradInput t = {};
-                t.in = in.data(), t.in_row = row, t.in_pixel = pixel;
-                t.channels = channels, t.tiles = tiles;
-                t.out = out.data(), t.out_tile = tile, t.out_point = point;
-                kernels.winograd_input(t);
-                for (int i = 0; i < 36 * tiles * channels; i++) {
-                    const int p = i % 36, n = i / 36 % tiles, c = i / 36 / tiles;
-                    int want = 0;
-                    for (int k = 0; k < 36; k++)
-                        want += b[p / 6][k / 6] * b[p % 6][k % 6] *
-                                in[(size_t)(k / 6) * row + (4 * n + k % 6) * pixel + c];
-                    ASSERT_EQ(want, out[(size_t)p * point + n * tile + c]) << "point " << p;
-                }
-            }
-        }
-        const size_t lanes = kernels.lanes;
-        for (size_t width : {lanes, 2 * lanes}) {
-            for (size_t tiles : {1, 5}) {
-                const size_t n = tiles * width, point = n + 3;
-                Guarded<int32_t> sums(35 * point + n, tiles == 1), out(16 * n, tiles == 1);
-                for (int32_t& x : sums) x = 900 * uniform(-1000000, 1000000);
-                kernels.winograd_output(sums.data(), point, n, width, out.data());
-                for (size_t i = 0; i < 16 * n; i++) {
-                    const size_t y = i / (4 * n), x = i / width % 4, v = i % width;
-                    const size_t from = i % (4 * n) / (4 * width) * width + v;
-                    int64_t want = 0;
-                    for (size_t k = 0; k < 36; k++)
-                        want += (int64_t)a[y][k / 6] * a[x][k % 6] * sums[k * point + from];
-                    ASSERT_EQ(want / 900, out[i]) << "value " << i;
-                }
-            }
+        for (int size = 0; size < 4; size++) {
+            const int height = 3 + size / 2, width = 3 + size % 2;
+            SCOPED_TRACE(10 * height + width);
+            for (int channels : {1, 4, 8, 20, 32})
+                for (int tiles : {1, 3, 8})
+                    check_winograd_input(kernels, channels, tiles, height, width);
+            const size_t lanes = kernels.lanes;
+            for (size_t columns : {lanes, 2 * lanes})
+                for (size_t tiles : {1, 5})
+                    check_winograd_output(kernels, columns, tiles, height, width);
+            if (testing::Test::HasFatalFailure()) return;
         }
     });
 }

@@ -62,6 +62,19 @@ static const std::vector<LayerCase> kCases = {
     // output.
     conv(Shape(17, 5, 40), 20, 3, "4=1 5=1 8=101 9=4").weights("top_blob_int8_scales", 20, 30),
     conv(Shape(3, 3, 16, DType::s8), 16, 3, "8=1").range(-128, 127).int8_weights(),
+    // Of 4 and of 3 outputs along both axes.
+    conv(Shape(7, 14, 24, DType::s8), 16, 3, "4=1 5=1 8=1").range(-128, 127).int8_weights(),
+    // Inputs that are not negative, as behind ReLU.
+    conv(Shape(9, 7, 40, DType::s8), 44, 1, "5=1 8=1 9=1").range(0, 127).int8_weights(),
+    conv(Shape(11, 9, 20), 32, 3, "3=2 4=1 5=1 8=101 9=1")
+        .range(0, 1)
+        .weights("top_blob_int8_scales", 20, 30),
+    conv(Shape(3, 3, 32, DType::s8), 64, 3, "8=1 5=1").range(127, 127).int8_weights(),
+    // Leaky ReLU on sums.
+    conv(Shape(9, 7, 16), 28, 3, "4=1 5=1 8=101 9=2 -23310=1,0.1")
+        .weights("top_blob_int8_scales", 20, 30),
+    conv(Shape(10, 6, 8), 20, 1, "5=1 8=1 9=2 -23310=1,-0.1").int8_weights(),
+    with_add(conv(Shape(9, 7, 8), 16, 1, "8=1 9=2 -23310=1,0.2"), Shape(9, 7, 16)),
     // More tiles than are multiplied at a time, two panels.
     conv(Shape(30, 10, 16), 60, 3, "4=1 5=1 8=1 9=1").int8_weights(),
     // Zero points; the padding is the input's.

@@ -56,7 +56,7 @@ void finish_rest(const Int8Store& t, size_t first, size_t used, int row, int row
 
 extern "C" void quoll_int8_finish_s8_sve(const Int8Store& t) {
     const size_t lanes = sve_lanes();
-    const bool plain = !t.add && !t.affine && t.run == kRun && t.c_row == kRun &&
+    const bool plain = !t.add && !t.affine && t.slope == 0.f && t.run == kRun && t.c_row == kRun &&
                        t.top_scale > 0.f && t.top_scale < INFINITY && t.low <= 0.f && t.high >= 0.f;
     if (!plain) return int8_kernels_neon.finish_s8(t);
     const size_t columns = t.used / lanes * lanes;

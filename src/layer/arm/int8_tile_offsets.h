@@ -13,5 +13,6 @@
 #define INT8_TILE_A_PAIR 64
 #define INT8_TILE_MORE 72
 #define INT8_TILE_A_TILE 80
+#define INT8_TILE_SMALL 112
 
 #endif

@@ -615,9 +615,65 @@ QUOLL_INLINE void winograd_window(const V* in, V* out) {
     out[5] = (in[5] - in[3] - v).template shift_left<1>() - three * u;
 }
 
+// The same for three outputs, without point 3; of five values.
+template <class V>
+QUOLL_INLINE void winograd_short_window(const V* in, V* out) {
+    const V e = in[1] - in[3], f = in[2] + in[3], three = V::set(3);
+    out[0] = (in[0] - in[2] + e + e).template shift_left<1>();
+    out[1] = V::set(0) - e - three * f;
+    out[2] = three * (in[1] + in[2] - in[3] - in[3]);
+    out[4] = e + e.template shift_left<2>();
+    out[5] = (in[4] - in[2]).template shift_left<1>() - e;
+}
+
+template <int outputs, class V>
+QUOLL_INLINE void winograd_window_of(const V* in, V* out) {
+    if constexpr (outputs == 4)
+        winograd_window(in, out);
+    else
+        winograd_short_window(in, out);
+}
+
+// Tiles with three outputs along an axis, at the edge of a map, go through memory between the axes,
+// so that there is one function for each axis and number of outputs: columns[x] = B^T d.
+template <size_t N, int height>
+[[gnu::noinline]] void winograd_edge_columns(const Int8WinogradInput& t, const int16_t* in,
+                                             s::vec<int16_t, N> (*columns)[6]) {
+    for (int x = 0; x < t.width + 2; x++, in += t.in_pixel) {
+        s::vec<int16_t, N> d[6];
+#pragma GCC unroll 6
+        for (int y = 0; y < height + 2; y++) d[y] = s::vec<int16_t, N>::load(in + y * t.in_row);
+        winograd_window_of<height>(d, columns[x]);
+    }
+}
+
+template <size_t N, int width>
+[[gnu::noinline]] void winograd_edge_rows(const Int8WinogradInput& t,
+                                          const s::vec<int16_t, N> (*columns)[6], int16_t* out) {
+    for (int y = 0; y < 6; y++) {
+        if (y == 3 && t.height == 3) continue;
+        s::vec<int16_t, N> d[6], points[6];
+#pragma GCC unroll 6
+        for (int x = 0; x < width + 2; x++) d[x] = columns[x][y];
+        winograd_window_of<width>(d, points);
+#pragma GCC unroll 6
+        for (int x = 0; x < 6; x++)
+            if (x != 3 || width == 4) points[x].store(out + (6 * y + x) * t.out_point);
+    }
+}
+
+template <size_t N>
+QUOLL_INLINE void winograd_edge_points(const Int8WinogradInput& t, const int16_t* in,
+                                       int16_t* out) {
+    s::vec<int16_t, N> columns[6][6];
+    (t.height == 4 ? winograd_edge_columns<N, 4> : winograd_edge_columns<N, 3>)(t, in, columns);
+    (t.width == 4 ? winograd_edge_rows<N, 4> : winograd_edge_rows<N, 3>)(t, columns, out);
+}
+
 template <size_t N>
 QUOLL_INLINE void winograd_points(const Int8WinogradInput& t, const int16_t* in, int16_t* out) {
     using V = s::vec<int16_t, N>;
+    if (t.height + t.width < 8) return winograd_edge_points<N>(t, in, out);
     V columns[6][6];  // [x][y]: B^T d
     s::unroll<6>([&](auto x) QUOLL_INLINE_LAMBDA {
         V d[6];
@@ -643,7 +699,7 @@ void winograd_input(const Int8WinogradInput& t) {
         // Blocks have 16 channels and more; what is left is made together with some before it.
         constexpr int N = (int)s::native_lanes<int16_t>(), kLeast = std::min(N, 16);
         for (int i = 0; i < t.tiles; i++) {
-            const int16_t* in = t.in + 4 * i * t.in_pixel;
+            const int16_t* in = t.in + t.width * i * t.in_pixel;
             int16_t* out = t.out + i * t.out_tile;
             int c = 0;
             for (; c + N <= t.channels; c += N) winograd_points<N>(t, in + c, out + c);
@@ -666,33 +722,87 @@ QUOLL_INLINE void winograd_outputs(const I* in, I* out) {
     out[3] = d + a.template shift_left<2>() + (in[5] - in[4]);
 }
 
-QUOLL_INLINE void winograd_tile(const int32_t* sums, size_t point, size_t n, size_t width,
-                                int32_t* out) {
+template <class I>
+QUOLL_INLINE void winograd_short_outputs(const I* in, I* out) {
+    out[0] = in[0] + in[1] + in[2] + in[4].template shift_left<2>();
+    out[1] = in[1] - in[2] - in[4] - in[4];
+    out[2] = in[1] + in[2] + in[4] + in[5];
+}
+
+template <class I>
+QUOLL_INLINE void winograd_store(const I& sum, int32_t* out) {
+    (sum * I::set((int32_t)kInverseOf225)).template shift_right<2>().store(out);
+}
+
+template <int outputs, class I>
+QUOLL_INLINE void winograd_outputs_of(const I* in, I* out) {
+    if constexpr (outputs == 4)
+        winograd_outputs(in, out);
+    else
+        winograd_short_outputs(in, out);
+}
+
+// As winograd_edge_points: columns[x] = A^T m.
+template <int height>
+[[gnu::noinline]] void winograd_edge_sums(const Int8WinogradOutput& t, const int32_t* sums,
+                                          s::veci<s::kLanes> (*columns)[4]) {
+    for (int x = 0; x < 6; x++, sums += t.point) {
+        if (x == 3 && t.width == 3) continue;
+        s::veci<s::kLanes> m[6];
+#pragma GCC unroll 6
+        for (size_t y = 0; y < 6; y++)
+            if (y != 3 || height == 4) m[y] = s::veci<s::kLanes>::load(sums + 6 * y * t.point);
+        winograd_outputs_of<height>(m, columns[x]);
+    }
+}
+
+template <int width>
+[[gnu::noinline]] void winograd_edge_outputs(const Int8WinogradOutput& t,
+                                             const s::veci<s::kLanes> (*columns)[4], int32_t* out) {
+    for (int y = 0; y < t.height; y++, out += width * t.n) {
+        s::veci<s::kLanes> m[6], r[4];
+#pragma GCC unroll 6
+        for (int x = 0; x < 6; x++)
+            if (x != 3 || width == 4) m[x] = columns[x][y];
+        winograd_outputs_of<width>(m, r);
+#pragma GCC unroll 4
+        for (int x = 0; x < width; x++) winograd_store(r[x], out + x * t.columns);
+    }
+}
+
+QUOLL_INLINE void winograd_edge_tile(const Int8WinogradOutput& t, const int32_t* sums,
+                                     int32_t* out) {
+    s::veci<s::kLanes> columns[6][4];
+    (t.height == 4 ? winograd_edge_sums<4> : winograd_edge_sums<3>)(t, sums, columns);
+    (t.width == 4 ? winograd_edge_outputs<4> : winograd_edge_outputs<3>)(t, columns, out);
+}
+
+QUOLL_INLINE void winograd_tile(const Int8WinogradOutput& t, const int32_t* sums, int32_t* out) {
     using I = s::veci<s::kLanes>;
+    if (t.height + t.width < 8) return winograd_edge_tile(t, sums, out);
     I columns[6][4];  // [x][y]: A^T m
     s::unroll<6>([&](auto x) QUOLL_INLINE_LAMBDA {
         I m[6];
 #pragma GCC unroll 6
-        for (size_t y = 0; y < 6; y++) m[y] = I::load(sums + (6 * y + x()) * point);
+        for (size_t y = 0; y < 6; y++) m[y] = I::load(sums + (6 * y + x()) * t.point);
         winograd_outputs(m, columns[x]);
     });
-    const I inverse = I::set((int32_t)kInverseOf225);
     s::unroll<4>([&](auto y) QUOLL_INLINE_LAMBDA {
         I m[6], r[4];
 #pragma GCC unroll 6
         for (int x = 0; x < 6; x++) m[x] = columns[x][y];
         winograd_outputs(m, r);
 #pragma GCC unroll 6
-        for (size_t x = 0; x < 4; x++)
-            (r[x] * inverse).template shift_right<2>().store(out + y() * 4 * n + x * width);
+        for (size_t x = 0; x < 4; x++) winograd_store(r[x], out + y() * 4 * t.n + x * t.columns);
     });
 }
 
-void winograd_output(const int32_t* sums, size_t point, size_t n, size_t width, int32_t* out) {
+void winograd_output(const Int8WinogradOutput& t) {
     if constexpr (kHasWinograd) {
-        for (size_t first = 0; first < n; first += width, out += 4 * width)
-            for (size_t i = 0; i < width; i += s::kLanes)
-                winograd_tile(sums + first + i, point, n, width, out + i);
+        int32_t* out = t.out;
+        for (size_t first = 0; first < t.n; first += t.columns, out += t.width * t.columns)
+            for (size_t i = 0; i < t.columns; i += s::kLanes)
+                winograd_tile(t, t.sums + first + i, out + i);
     }
 }
 
@@ -793,11 +903,18 @@ struct StoreLimits {
     }
 };
 
-template <Kept kept, Held held>
+// Leaky ReLU is part of the stores of sums where there is room for more of them.
+#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+constexpr bool kHasSlopes = true;
+#else
+constexpr bool kHasSlopes = false;
+#endif
+
+template <Kept kept, Held held, bool leaky>
 struct StoreColumn {
     using V = s::vecf<s::kLanes>;
     using Out = std::conditional_t<kept == Kept::kFloats, float, int8_t>;
-    V scale, bias, low, high, top_scale;
+    V scale, bias, low, high, top_scale, slope;
     s::veci<s::kLanes> zero;
 
     // multiplied: top_scale is in scale and bias.
@@ -808,6 +925,7 @@ struct StoreColumn {
           low(V::set(limits.low)),
           high(V::set(limits.high)),
           top_scale(V::set(multiplied ? 1.f : t.top_scale)),
+          slope(V::set(t.slope)),
           zero(s::veci<s::kLanes>::set(kept == Kept::kAffine ? t.top_zero : 0)) {
         if (!multiplied) return;
         scale = scale * V::set(t.top_scale);
@@ -817,6 +935,11 @@ struct StoreColumn {
         if constexpr (held == Held::kValues) return V::load((const float*)from);
         return to_float(s::veci<s::kLanes>::load((const int32_t*)from)) * scale + bias;
     }
+    QUOLL_INLINE V active(V y) const {
+        if constexpr (leaky) return max(y * slope, y);
+        return y;
+    }
+    QUOLL_INLINE V active_value(const char* from) const { return active(value(from)); }
     // No result can be NaN.
     QUOLL_INLINE bool finite() const {
         if constexpr (held == Held::kValues) return false;
@@ -848,8 +971,8 @@ struct StoreColumn {
 };
 
 // A column of registers where nothing is added and all lanes are neighbours. top_zero: of kAffine.
-template <Kept kept, Held held, class Out>
-QUOLL_INLINE void store_plain(const StoreColumn<kept, held>& column,
+template <Kept kept, Held held, bool leaky, class Out>
+QUOLL_INLINE void store_plain(const StoreColumn<kept, held, leaky>& column,
                               [[maybe_unused]] const StoreLimits& limits,
                               [[maybe_unused]] int top_zero, const char* from, size_t step, Out* c,
                               ptrdiff_t c_row, int rows) {
@@ -860,9 +983,9 @@ QUOLL_INLINE void store_plain(const StoreColumn<kept, held>& column,
         // Copies, which the stores of bytes cannot change.
         const int low = limits.least_byte, high = limits.most_byte;
         const auto store = [&](size_t r1, size_t r2, size_t r3, int8_t* to) QUOLL_INLINE_LAMBDA {
-            const s::vecf<s::kLanes> x[4] = {column.value(from), column.value(from + r1 * step),
-                                             column.value(from + r2 * step),
-                                             column.value(from + r3 * step)};
+            const s::vecf<s::kLanes> x[4] = {
+                column.active_value(from), column.active_value(from + r1 * step),
+                column.active_value(from + r2 * step), column.active_value(from + r3 * step)};
             s::store_saturated_bytes(x, top_zero, low, high, to);
         };
         const bool together = c_row == (ptrdiff_t)s::kLanes && column.small();
@@ -881,7 +1004,7 @@ QUOLL_INLINE void store_plain(const StoreColumn<kept, held>& column,
         if (c_row == (ptrdiff_t)s::kLanes && limits.low <= 0.f && limits.high >= 0.f) {
             m = store_limited_rows(
                 limits.low, limits.high, rows, c, from, step,
-                [&](const char* row) { return column.scaled(column.value(row)); });
+                [&](const char* row) { return column.scaled(column.active_value(row)); });
             from += m * step, c += m * c_row;
         }
     }
@@ -889,29 +1012,31 @@ QUOLL_INLINE void store_plain(const StoreColumn<kept, held>& column,
     if constexpr (kept != Kept::kFloats && !saturates) {
         const bool together = c_row == (ptrdiff_t)s::kLanes && (s::kRoundsAway || column.finite());
         for (; together && m + 4 <= rows; m += 4, from += 4 * step, c += 4 * c_row) {
-            const s::vecf<s::kLanes> x[4] = {column.limited(column.value(from)),
-                                             column.limited(column.value(from + step)),
-                                             column.limited(column.value(from + 2 * step)),
-                                             column.limited(column.value(from + 3 * step))};
+            const s::vecf<s::kLanes> x[4] = {column.limited(column.active_value(from)),
+                                             column.limited(column.active_value(from + step)),
+                                             column.limited(column.active_value(from + 2 * step)),
+                                             column.limited(column.active_value(from + 3 * step))};
             s::store_whole_bytes<kept == Kept::kAffine>(x, column.zero, c);
         }
     }
     for (; m + 2 <= rows; m += 2, from += 2 * step, c += 2 * c_row) {
-        const auto y0 = column.value(from), y1 = column.value(from + step);
+        const auto y0 = column.active_value(from), y1 = column.active_value(from + step);
         column.store(y0, c);
         column.store(y1, c + c_row);
     }
-    if (m < rows) column.store(column.value(from), c);
+    if (m < rows) column.store(column.active_value(from), c);
 }
 
-template <Kept kept, Held held, class Out>
-QUOLL_INLINE void store_added(const StoreColumn<kept, held>& column, const StoreLimits& limits,
-                              const char* from, size_t step, const float* add, ptrdiff_t add_row,
-                              Out* c, ptrdiff_t c_row, int rows) {
+template <Kept kept, Held held, bool leaky, class Out>
+QUOLL_INLINE void store_added(const StoreColumn<kept, held, leaky>& column,
+                              const StoreLimits& limits, const char* from, size_t step,
+                              const float* add, ptrdiff_t add_row, Out* c, ptrdiff_t c_row,
+                              int rows) {
     using V = s::vecf<s::kLanes>;
     for (int m = 0; m < rows; m++, from += step, c += c_row) {
         V y = column.value(from);
         if (add) y = y + V::load(add + m * add_row);
+        y = column.active(y);
         if (limits.twice) y = min(V::set(limits.first_high), max(V::set(limits.first_low), y));
         column.store(y, c);
     }
@@ -920,13 +1045,13 @@ QUOLL_INLINE void store_added(const StoreColumn<kept, held>& column, const Store
 #if HWY_TARGET == HWY_NEON && defined(__aarch64__)
 // Bytes of sums without zero points, of two registers from column n on, where there are two and
 // rows are neighbours, with what is added or not. Returns how many rows it stored.
-template <bool adds>
+template <bool adds, bool leaky>
 [[gnu::noinline]] int store_pairs(const Int8Store& t, const StoreLimits& limits, size_t n) {
     constexpr size_t L = s::kLanes;
     if (n + 2 * L > t.used || t.c_row != (ptrdiff_t)L || !(limits.low <= 0.f) ||
         !(limits.high >= 0.f) || limits.twice)
         return 0;
-    const StoreColumn<Kept::kSigned, Held::kSums> first(t, limits, n, false),
+    const StoreColumn<Kept::kSigned, Held::kSums, leaky> first(t, limits, n, false),
         second(t, limits, n + L, false);
     const char* from = (const char*)((const int32_t*)t.sums + n);
     const size_t step = t.width * 4;
@@ -941,18 +1066,19 @@ template <bool adds>
                                        b = b + s::vecf<L>::load(add1);
                                        add0 += L, add1 += L;
                                    }
-                                   a = first.scaled(a), b = second.scaled(b);
+                                   a = first.scaled(first.active(a));
+                                   b = second.scaled(second.active(b));
                                    from += step;
                                });
 }
 
 // The same as f32, without an upper limit.
-template <bool adds>
+template <bool adds, bool leaky>
 [[gnu::noinline]] int store_float_pairs(const Int8Store& t, const StoreLimits& limits, size_t n) {
     constexpr size_t L = s::kLanes, kRows = 4;
     if (n + 2 * L > t.used || t.c_row != (ptrdiff_t)L || limits.high < INFINITY) return 0;
-    const StoreColumn<Kept::kFloats, Held::kSums> column[2] = {{t, limits, n, false},
-                                                               {t, limits, n + L, false}};
+    const StoreColumn<Kept::kFloats, Held::kSums, leaky> column[2] = {{t, limits, n, false},
+                                                                      {t, limits, n + L, false}};
     const char* from = (const char*)((const int32_t*)t.sums + n);
     const size_t step = t.width * 4;
     float *c0 = (float*)t.c + t.columns[n], *c1 = (float*)t.c + t.columns[n + L];
@@ -971,7 +1097,7 @@ template <bool adds>
                                float* to) QUOLL_INLINE_LAMBDA {
             s::unroll<kRows>([&](auto i) QUOLL_INLINE_LAMBDA {
                 if constexpr (adds) values[i] = values[i] + s::vecf<L>::load(add + i() * L);
-                values[i] = max(of.low, values[i]);
+                values[i] = leaky ? of.active(values[i]) : max(of.low, values[i]);
             });
             s::unroll<kRows>([&](auto i) QUOLL_INLINE_LAMBDA { values[i].store(to + i() * L); });
         };
@@ -983,9 +1109,9 @@ template <bool adds>
 }
 #endif
 
-template <Kept kept, Held held>
+template <Kept kept, Held held, bool leaky = false>
 void store_tile(const Int8Store& t, const StoreLimits& limits) {
-    using Column = StoreColumn<kept, held>;
+    using Column = StoreColumn<kept, held, leaky>;
     using Out = typename Column::Out;
     constexpr size_t L = s::kLanes;
     const bool whole = t.run == L, plain = !t.add && !limits.twice;
@@ -1003,13 +1129,13 @@ void store_tile(const Int8Store& t, const StoreLimits& limits) {
         if constexpr (held == Held::kSums && (kept == Kept::kSigned || kept == Kept::kPositive))
             if (n % (2 * L) == 0)
                 done = !whole  ? 0
-                       : t.add ? store_pairs<true>(t, limits, n)
-                               : store_pairs<false>(t, limits, n);
+                       : t.add ? store_pairs<true, leaky>(t, limits, n)
+                               : store_pairs<false, leaky>(t, limits, n);
         if constexpr (held == Held::kSums && kept == Kept::kFloats)
             if (n % (2 * L) == 0)
                 done = !whole  ? 0
-                       : t.add ? store_float_pairs<true>(t, limits, n)
-                               : store_float_pairs<false>(t, limits, n);
+                       : t.add ? store_float_pairs<true, leaky>(t, limits, n)
+                               : store_float_pairs<false, leaky>(t, limits, n);
 #endif
         int rows = t.rows;
         for (int m = done; m < t.rows; m += rows) {
@@ -1039,13 +1165,18 @@ template <Held held>
 void store_tile_s8(const Int8Store& t) {
     const StoreLimits limits(t, held == Held::kValues, true);
     if (t.affine) return store_tile<Kept::kAffine, held>(t, limits);
+    if constexpr (held == Held::kSums && kHasSlopes)
+        if (t.slope != 0.f) return store_tile<Kept::kSigned, held, true>(t, limits);
     if constexpr (held == Held::kSums)
         if (limits.low >= 0.f) return store_tile<Kept::kPositive, held>(t, limits);
     store_tile<Kept::kSigned, held>(t, limits);
 }
 
 void finish_f32(const Int8Store& t) {
-    store_tile<Kept::kFloats, Held::kSums>(t, StoreLimits(t, false, false));
+    const StoreLimits limits(t, false, false);
+    if constexpr (kHasSlopes)
+        if (t.slope != 0.f) return store_tile<Kept::kFloats, Held::kSums, true>(t, limits);
+    store_tile<Kept::kFloats, Held::kSums>(t, limits);
 }
 void finish_s8(const Int8Store& t) { store_tile_s8<Held::kSums>(t); }
 void store_f32(const Int8Store& t) {

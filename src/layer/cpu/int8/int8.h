@@ -46,6 +46,7 @@ struct Int8Tile {
     ptrdiff_t a_tile;
     GemmFetch fetch;
     const Int8TileBytes* bytes;  // instead of `sums`, where Int8Kernels::stores_bytes; or null
+    bool small;                  // A's values are -64 to 63 (Int8Kernels::small_is_faster)
 };
 typedef void (*Int8TileKernel)(const Int8Tile& tile);
 
@@ -53,15 +54,16 @@ typedef void (*Int8TileKernel)(const Int8Tile& tile);
 // step rounded, for the columns n < used; as f32, or as int8 of y * top_scale. Row m, column n goes
 // to c[m * c_row + columns[n]], what is added at add[m * c_row + add_columns[n]]. Columns come in
 // runs of `run` neighbours: the lanes, a smaller elempack, or 1; used is a multiple of it. The
-// store_ kernels take y itself instead of sums. With `affine`, a finite top_scale above 0 and
-// nothing to add scale[n], bias[n] and the limits are multiplied by top_scale instead of y. c may
-// be the sums, or `add`.
+// store_ kernels take y itself instead of sums. With `slope` (Int8Kernels::takes_slopes, finish_
+// kernels without `affine` and limits) max(y, slope * y) is stored instead of y. With `affine`, a
+// finite top_scale above 0 and nothing to add scale[n], bias[n] and the limits are multiplied by
+// top_scale instead of y. c may be the sums, or `add`.
 struct Int8Store {
     const void* sums;  // [rows][width]
     int rows;
     size_t width, used;
     const float *scale, *bias;  // [width]
-    float low, high, top_scale;
+    float low, high, top_scale, slope;
     bool affine;  // int8 as affine8.h has it, with top_zero
     int top_zero;
     void* c;
@@ -135,25 +137,33 @@ struct Int8WindowRows {
 };
 typedef void (*Int8WindowRowsKernel)(const Int8WindowRows& windows);
 
-// Winograd's F(4x4, 3x3) in integers (int8_winograd.h). Of `tiles` neighbouring tiles in a row, 6x6
-// values four apart, the 36 points B^T d B with B^T = (2 3 -4 -3 2 0; 0 -2 -5 -1 2 0; 0 2 1 -5 2 0;
-// 0 -1 -2 1 2 0; 0 2 -1 -2 1 0; 0 2 3 -4 -3 2): value (y, x, c) of tile t at in[y * in_row + (4 t +
-// x) * in_pixel + c], point p at out[p * out_point + t * out_tile + c].
+// Winograd's algorithm for 3x3 taps in integers (int8_winograd.h), tiles of `height` by `width`
+// outputs, each 4 or 3. Of `tiles` neighbouring tiles in a row, values `width` apart, the 36 points
+// B^T d B, for 4 outputs with B^T = (2 3 -4 -3 2 0; 0 -2 -5 -1 2 0; 0 2 1 -5 2 0; 0 -1 -2 1 2 0; 0
+// 2 -1 -2 1 0; 0 2 3 -4 -3 2), for 3 with (2 4 -2 -4 0; 0 -1 -3 -2 0; 0 3 3 -6 0; none; 0 5 0 -5 0;
+// 0 -1 -2 1 2): value (y, x, c) of tile t at in[y * in_row + (width * t + x) * in_pixel + c], point
+// p at out[p * out_point + t * out_tile + c], where there is such a point.
 struct Int8WinogradInput {
     const int16_t* in;
     ptrdiff_t in_row, in_pixel;
-    int channels, tiles;
+    int channels, tiles, height, width;
     int16_t* out;
     ptrdiff_t out_tile, out_point;
 };
 typedef void (*Int8WinogradInputKernel)(const Int8WinogradInput& t);
-// A^T m A / 900 with A^T = (1 1 1 1 8 0; 0 1 -1 2 -4 0; 0 1 1 4 2 0; 0 1 -1 8 -1 1) of points
-// sums[p * point + i], i < n, which may have wrapped, since 225 has an inverse: results are to lie
-// within 30 bits. Output (y, x) of value i at out[y * 4 * n + (4 * (i / width) + x) * width + i %
-// width]. n is a multiple of width and that of the lanes.
+// A^T m A / 900 of points sums[p * point + i], i < n, for 4 outputs with A^T = (1 1 1 1 8 0; 0 1 -1
+// 2 -4 0; 0 1 1 4 2 0; 0 1 -1 8 -1 1), for 3 with (1 1 1 0 4 0; 0 1 -1 0 -2 0; 0 1 1 0 1 1). They
+// may have wrapped, since 225 has an inverse: results are to lie within 30 bits. Output (y, x) of
+// value i at out[y * width * n + (width * (i / columns) + x) * columns + i % columns]. n is a
+// multiple of `columns` and that of the lanes.
 const uint32_t kInverseOf225 = 0x87654321;  // modulo 2^32
-typedef void (*Int8WinogradOutputKernel)(const int32_t* sums, size_t point, size_t n, size_t width,
-                                         int32_t* out);
+struct Int8WinogradOutput {
+    const int32_t* sums;
+    size_t point, n, columns;
+    int height, width;
+    int32_t* out;
+};
+typedef void (*Int8WinogradOutputKernel)(const Int8WinogradOutput& t);
 
 // Values with zero points (affine8.h): out[i] = int8 of in[i] / scale; out[i] = (in[i] - zero) *
 // scale.
@@ -271,7 +281,9 @@ struct Int8Kernels {
     // Not 0: tiles take rows that lie beside each other (Int8Tile::a_pair), of full panels, with
     // pairs of single vectors, too; and there is one of so many rows, which may be above max_rows.
     int neighbour_rows;
-    bool stores_bytes;  // tiles know Int8TileBytes
+    bool stores_bytes;     // tiles know Int8TileBytes
+    bool takes_slopes;     // stores know Int8Store::slope
+    bool small_is_faster;  // of values of A from -64 to 63: four products fit 16 bits
     // Beside tiles of 16-bit values: the same with tiles of bytes, which add two products up in 16
     // bits, or null; and the inputs of these, k-groups of four.
     const Int8Kernels* bytes;

@@ -1,4 +1,5 @@
 #include "layer/cpu/int8/int8_conv.h"
+#include "layer/cpu/int8/small_values.h"
 #include "runtime/thread_pool.h"
 
 #include <limits.h>
@@ -9,6 +10,9 @@
 namespace quoll {
 
 namespace {
+
+// Fewer outputs multiply an input too seldom to repay that it is looked at and made small.
+const int kSmallOutputs = 32;
 
 // Of a plan for tile units.
 const double kMostOutputs = 1 << 26;
@@ -461,8 +465,15 @@ int Int8Conv::run_vectors(const ConvGeometry& windows, const Blobs& b, int threa
     }
     const ptrdiff_t plane = in_place ? (ptrdiff_t)b.in.cstep : (ptrdiff_t)axes.positions();
 
-    const std::vector<GemmRows> rows = lines(g, axes);
     Int8Problem p = {};
+    p.small = kernels_->small_is_faster && !in_place && !joined && out_channels_ >= kSmallOutputs &&
+              int8_make_small((int8_t*)k_groups.data, (size_t)bytes, threads);
+    Mat inits;
+    if (p.small) {
+        inits.create((int)weights_[0].columns(), g.group, (size_t)4u, opt.workspace_allocator);
+        if (inits.empty()) return kOutOfMemory;
+    }
+    const std::vector<GemmRows> rows = lines(g, axes);
     const std::vector<GemmBlock> blocks = taps(g, axes, &p.block_k);
     const size_t group_k_groups = in_place ? (size_t)plane * blocks_ : (size_t)bytes / 4 / g.group;
     p.rows = rows.data(), p.num_rows = rows.size();
@@ -472,6 +483,10 @@ int Int8Conv::run_vectors(const ConvGeometry& windows, const Blobs& b, int threa
     p.row_k_groups = group_k_groups / rows.size() + 1;
     for (int i = 0; i < g.group; i++) {
         (Int8Result&)p = result(b, i);
+        if (p.small) {
+            weights_[i].lowered(kInt8SmallStep, inits.row<int32_t>(i));
+            p.init = inits.row<int32_t>(i);
+        }
         p.a = (const int32_t*)k_groups.data + i * group_k_groups;
         int8_run(p, threads);
     }

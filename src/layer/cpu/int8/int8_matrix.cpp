@@ -146,6 +146,7 @@ int Int8Matrix::run_vectors(const Mat& rows, const Int8Result& result, int threa
         tiles[i].rows = std::min((int)partition_length(units, chunks, i) * unit, rows.h - first);
         tiles[i].table = 0;
     }
+    gemm_find_alike(tiles->data(), tiles->size());
     const GemmBlock block = {0, 0};
     Int8Problem p = {};
     (Int8Result&)p = result;

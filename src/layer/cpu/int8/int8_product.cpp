@@ -82,6 +82,12 @@ void Int8Weights::rescale(int zero, float scale, int32_t* init, float* scales) c
     for (size_t j = 0; j < count; j++) scales[j] = own[j] * scale;
 }
 
+void Int8Weights::lowered(int by, int32_t* init) const {
+    const uint32_t *const from = (const uint32_t*)init_.data, *const sums =
+                                                                  (const uint32_t*)sums_.data;
+    for (size_t j = 0; j < columns(); j++) init[j] = (int32_t)(from[j] + (uint32_t)by * sums[j]);
+}
+
 Int8Panel::Int8Panel(const Int8Result& result, size_t n0, size_t most) : result_(result), store_() {
     const Int8Weights& w = *result.weights;
     const Int8Kernels& kernels = w.kernels();
@@ -94,7 +100,7 @@ Int8Panel::Int8Panel(const Int8Result& result, size_t n0, size_t most) : result_
     store_.scale = (result.scale ? result.scale : (const float*)w.scale_) + n0;
     store_.bias = (const float*)w.bias_ + n0;
     store_.low = result.activation->low, store_.high = result.activation->high;
-    store_.top_scale = result.top_scale;
+    store_.top_scale = result.top_scale, store_.slope = stored_slope();
     store_.affine = result.affine, store_.top_zero = result.top_zero;
     columns_of(n0, result.c_block, columns_);
     if (result.add) columns_of(n0, result.add_block, add_columns_);
@@ -105,6 +111,14 @@ Int8Panel::Int8Panel(const Int8Result& result, size_t n0, size_t most) : result_
                                                           : 1;
     to_bytes_ = leaves_registers();
     if (to_bytes_) set_bytes();
+}
+
+// A leaky ReLU that stores apply.
+float Int8Panel::stored_slope() const {
+    const float slope = result_.activation->max_slope();
+    const bool taken =
+        result_.weights->kernels().takes_slopes && !(result_.to_s8 && result_.affine);
+    return taken && slope < 1.f ? slope : 0.f;
 }
 
 // Whole vectors of int8 with a zero point, without what Int8TileBytes lacks.
@@ -159,7 +173,7 @@ void Int8Panel::activate(const GemmRows& rows, int32_t* sums) {
     ptrdiff_t in_order[kGemmMaxRows * 4];
     for (size_t i = 0; i < store_.width; i++) in_order[i] = (ptrdiff_t)i;
     Int8Store floats = store_;
-    floats.add = nullptr;
+    floats.add = nullptr, floats.slope = 0.f;
     floats.used = store_.width;
     floats.c = sums;
     floats.c_row = (ptrdiff_t)store_.width;
@@ -186,7 +200,8 @@ void Int8Panel::finish(const GemmRows& rows, int32_t* sums) {
     const size_t lanes = kernels.lanes;
     // Whole registers, one after another: the pass runs where they are.
     const bool in_place = !g.to_s8 && store_.run == lanes && rows.c_row == (ptrdiff_t)lanes;
-    if (g.activation->pass && !in_place) {
+    const bool passes = g.activation->pass && store_.slope == 0.f;
+    if (passes && !in_place) {
         activate(rows, sums);
         store_.add = nullptr;
         last = g.to_s8 ? kernels.store_s8 : kernels.store_f32;
@@ -194,7 +209,7 @@ void Int8Panel::finish(const GemmRows& rows, int32_t* sums) {
     store_.c = g.to_s8 ? (void*)((int8_t*)g.c + rows.c) : (void*)((float*)g.c + rows.c);
     store_.c_row = rows.c_row;
     last(store_);
-    if (!g.activation->pass || !in_place) return;
+    if (!passes || !in_place) return;
     for (size_t n = 0; n < store_.used; n += lanes)
         g.activation->finish((float*)store_.c + columns_[n], rows.rows * lanes);
 }
@@ -218,7 +233,7 @@ void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
     tile.blocks = g.blocks;
     tile.num_blocks = g.num_blocks;
     tile.block_k = g.block_k;
-    tile.a_pair = g.a_pair;
+    tile.a_pair = g.a_pair, tile.small = g.small;
     tile.b = panel.b(), tile.init = panel.init();
     const size_t row = full * sizeof(int32_t);
     const bool fetches = is_fetched(w.columns() * w.k_groups() * sizeof(int32_t));
@@ -280,7 +295,7 @@ void Int8Panel::run_row(const Int8Problem& g, size_t first, size_t last) {
     Int8Tile tile = {};
     tile.a = g.a + g.rows[0].a, tile.a_row = g.rows[0].a_row;
     tile.blocks = g.blocks, tile.num_blocks = g.num_blocks, tile.block_k = g.block_k;
-    tile.a_pair = g.a_pair;
+    tile.a_pair = g.a_pair, tile.small = g.small;
     tile.sums = sums;
     const bool fetches = is_fetched(w.columns() * w.k_groups() * sizeof(int32_t));
     Int8Store store = {};

@@ -29,6 +29,8 @@ public:
     // For weights made for zero point 0: what is needed to multiply them by inputs with that zero
     // point whose step is `scale` times as large. columns() values each.
     void rescale(int zero, float scale, int32_t* init, float* scales) const;
+    // What sums begin from where A's values have been made so much lower. columns() values.
+    void lowered(int by, int32_t* init) const;
     size_t columns() const { return (size_t)sums_.w; }
     // Of a full panel.
     size_t panel() const { return (size_t)kernels_->lanes * kernels_->vectors; }
@@ -95,6 +97,8 @@ private:
     void columns_of(size_t n0, ptrdiff_t block, ptrdiff_t* columns) const;
     void activate(const GemmRows& rows, int32_t* sums);
     bool leaves_registers() const;
+    // 0: none.
+    float stored_slope() const;
     void set_bytes();
 
     const Int8Result& result_;
@@ -116,6 +120,7 @@ struct Int8Problem : Int8Result {
     size_t num_blocks, block_k;
     ptrdiff_t a_pair;     // as of Int8Tile
     size_t row_k_groups;  // k-groups of A behind an entry of `rows`
+    bool small;           // as of Int8Tile
 };
 void int8_run(const Int8Problem& problem, int threads);
 

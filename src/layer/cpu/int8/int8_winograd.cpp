@@ -13,7 +13,7 @@ namespace quoll {
 namespace {
 
 const int kPoints = Int8Winograd::kPoints;
-const int kOutputs = 4;  // of a tile, along an axis
+const int kOutputs = 4;  // of a tile, along an axis, at most
 // Tiles whose outputs are made at a time, and their values of a point.
 const int kTiles = 8;
 const int kMostValues = 128;
@@ -86,60 +86,101 @@ int Int8Winograd::create(const Int8Kernels& kernels, const ConvolutionFields& s,
     return kOk;
 }
 
-// outputs: [4][tiles][4][columns] of tiles first to last - 1.
-void Int8Winograd::store(const Int8Result& result, Int8Panel* panel, int32_t* outputs, int first,
-                         int last, int width, int height) const {
-    const int across = tiles(width), count = last - first;
-    for (int i = 0; i < count;) {
-        const int y = (first + i) / across * kOutputs, x = (first + i) % across * kOutputs;
-        const int run = std::min(count - i, across - x / kOutputs);  // tiles in this row
-        for (int dy = 0; dy < kOutputs && y + dy < height; dy++) {
-            GemmRows rows = {};
-            rows.c = ((ptrdiff_t)(y + dy) * width + x) * (ptrdiff_t)result.c_pack;
-            rows.c_row = (ptrdiff_t)result.c_pack;
-            rows.rows = std::min(kOutputs * run, width - x);
-            panel->finish(rows, outputs + (size_t)(dy * count + i) * kOutputs * panel->width());
-        }
-        i += run;
+Int8Winograd::Map::Map(int width, int height) : width(width), height(height), tiles(0) {
+    const Axis x(width), y(height);
+    int i = 0;
+    for (const bool wide : {false, true, true, false}) {
+        const bool high = i < 2;
+        const int across = wide ? x.fours : x.threes;
+        groups[i++] = {tiles,    across,  high ? 0 : y.begin(y.fours), wide ? 0 : x.begin(x.fours),
+                       3 + high, 3 + wide};
+        tiles += across * (high ? y.fours : y.threes);
     }
 }
 
-// Tiles first to last - 1, counted along the rows of tiles.
-void Int8Winograd::run_tiles(const Int8Result& result, const Points& a, size_t index, int first,
-                             int last, int width, int height, int32_t* sums) const {
-    const size_t full = result.weights->panel();
-    Int8Panel panel(result, index * full, full);
-    const size_t columns = panel.width();
+const Int8Winograd::Group& Int8Winograd::Map::group_of(int tile) const {
+    const Group* group = groups;
+    while (tile >= group_end(*group)) group++;
+    return *group;
+}
+
+int Int8Winograd::Map::group_end(const Group& group) const {
+    return &group == &groups[3] ? tiles : (&group)[1].first;
+}
+
+int Int8Winograd::Map::end(size_t point) const {
+    return point / 6 == 3 ? groups[2].first : point % 6 == 3 ? groups[3].first : tiles;
+}
+
+// outputs: [height][tiles][width][columns] of tiles first to last - 1, of one group.
+void Int8Winograd::store(const Int8Result& result, Int8Panel* panel, int32_t* outputs, int first,
+                         int last, const Map& map) const {
+    const Group& group = map.group_of(first);
+    const int count = last - first, across = group.across;
+    for (int i = 0, run; i < count; i += run) {
+        const int index = first + i - group.first;
+        const int y = group.y + index / across * group.height;
+        const int x = group.x + index % across * group.width;
+        run = std::min(count - i, across - index % across);  // tiles in this row
+        for (int dy = 0; dy < group.height && y + dy < map.height; dy++) {
+            GemmRows rows = {};
+            rows.c = ((ptrdiff_t)(y + dy) * map.width + x) * (ptrdiff_t)result.c_pack;
+            rows.c_row = (ptrdiff_t)result.c_pack;
+            rows.rows = std::min(group.width * run, map.width - x);
+            panel->finish(rows, outputs + (size_t)(dy * count + i) * group.width * panel->width());
+        }
+    }
+}
+
+// All points of tiles first to last - 1, those that have them: [point][tiles][columns].
+void Int8Winograd::multiply(const Points& a, Int8Panel* panel, size_t index, int first, int last,
+                            const Map& map, int32_t* sums) const {
+    const size_t full = (size_t)kernels_->lanes * kernels_->vectors, columns = panel->width();
     const size_t k_groups = (size_t)channels_ / 2;
-    alignas(64) int32_t outputs[kOutputs * kOutputs * kMostValues];
     alignas(64) int32_t inits[2 * kMostColumns] = {};
     // The point that all outputs have once begins from what they begin from.
     for (size_t n = 0; n < columns; n++)
-        inits[columns + n] = (int32_t)(900u * (uint32_t)panel.init()[n]);
+        inits[columns + n] = (int32_t)(900u * (uint32_t)panel->init()[n]);
     const GemmBlock block = {0, 0};
     Int8Tile tile = {};
     tile.a_row = (ptrdiff_t)k_groups;
     tile.blocks = &block, tile.num_blocks = 1, tile.block_k = k_groups;
+    for (size_t p = 0; p < kPoints; p++) {
+        const int begin = std::max(first, map.begin(p)), end = std::min(last, map.end(p));
+        if (begin >= end) continue;
+        tile.a = (const int32_t*)a.values + (p * a.tiles + (begin - a.first)) * k_groups;
+        tile.b = (const int32_t*)weights_.data + kPoints * k_groups * index * full +
+                 p * k_groups * columns;
+        tile.init = inits + (p == 7 ? columns : 0);
+        tile.sums = sums + (p * (last - first) + (begin - first)) * columns;
+        panel->tile(end - begin)(tile);
+    }
+}
+
+// Tiles first to last - 1.
+void Int8Winograd::run_tiles(const Int8Result& result, const Points& a, size_t index, int first,
+                             int last, const Map& map, int32_t* sums) const {
+    const size_t full = result.weights->panel();
+    Int8Panel panel(result, index * full, full);
+    const size_t columns = panel.width();
+    alignas(64) int32_t outputs[kOutputs * kOutputs * kMostValues];
     const size_t most = std::min(kernels_->max_rows, kMostSums / (int)columns);
     const int slice = std::min(kTiles, kMostValues / (int)columns);
-    const size_t length = (size_t)(last - first), groups = (length + most - 1) / most;
-    for (size_t group = 0; group < groups; group++) {
-        const int t = first + (int)partition_begin(length, groups, group);
-        const int count = (int)partition_length(length, groups, group);
-        for (size_t p = 0; p < kPoints; p++) {
-            tile.a = (const int32_t*)a.values + (p * a.tiles + (t - a.first)) * k_groups;
-            tile.b = (const int32_t*)weights_.data + kPoints * k_groups * index * full +
-                     p * k_groups * columns;
-            tile.init = inits + (p == 7 ? columns : 0);
-            tile.sums = sums + p * count * columns;
-            panel.tile(count)(tile);
-        }
-        for (int s = 0; s < count; s += slice) {
-            const int end = std::min(s + slice, count);
-            const size_t values = (size_t)(end - s) * columns;
-            kernels_->winograd_output(sums + s * columns, count * columns, values, columns,
-                                      outputs);
-            store(result, &panel, outputs, t + s, t + end, width, height);
+    const size_t length = (size_t)(last - first), parts = (length + most - 1) / most;
+    for (size_t part = 0; part < parts; part++) {
+        const int begin = first + (int)partition_begin(length, parts, part);
+        const int end = begin + (int)partition_length(length, parts, part);
+        multiply(a, &panel, index, begin, end, map, sums);
+        for (int t = begin, next; t < end; t = next) {
+            const Group& group = map.group_of(t);
+            next = std::min({t + slice, end, map.group_end(group)});
+            Int8WinogradOutput o = {};
+            o.sums = sums + (t - begin) * columns, o.point = (end - begin) * columns;
+            o.n = (next - t) * columns, o.columns = columns;
+            o.height = group.height, o.width = group.width;
+            o.out = outputs;
+            kernels_->winograd_output(o);
+            store(result, &panel, outputs, t, next, map);
         }
     }
 }
@@ -162,18 +203,21 @@ double Int8Winograd::bytes(int width, int height, int threads) const {
            (double)sizeof(int32_t) * kPoints * kMostSums * threads;
 }
 
-void Int8Winograd::transform(const int16_t* in, int block, int width, int height, int first,
-                             int last, const Points& to) const {
-    const int across = tiles(width);
-    const ptrdiff_t row = (ptrdiff_t)positions(width) * block, plane = row * positions(height);
+void Int8Winograd::transform(const int16_t* in, int block, const Map& map, int first, int last,
+                             const Points& to) const {
+    const ptrdiff_t row = (ptrdiff_t)positions(map.width) * block;
+    const ptrdiff_t plane = row * positions(map.height);
     for (int i = first, run; i < last; i += run) {
-        const int y = i / across, x = i % across;
-        run = std::min(last - i, across - x);
+        const Group& group = map.group_of(i);
+        const int y = (i - group.first) / group.across, x = (i - group.first) % group.across;
+        run = std::min(last - i, group.across - x);
         for (int c = 0; c < channels_; c += block) {
             Int8WinogradInput t = {};
-            t.in = in + c / block * plane + kOutputs * (y * row + x * (ptrdiff_t)block);
+            t.in = in + c / block * plane + (group.y + group.height * y) * row +
+                   (group.x + group.width * x) * (ptrdiff_t)block;
             t.in_row = row, t.in_pixel = block;
             t.channels = std::min(block, channels_ - c), t.tiles = run;
+            t.height = group.height, t.width = group.width;
             t.out = to.values + (size_t)(i - to.first) * channels_ + c;
             t.out_tile = channels_, t.out_point = (ptrdiff_t)to.tiles * channels_;
             kernels_->winograd_input(t);
@@ -183,6 +227,7 @@ void Int8Winograd::transform(const int16_t* in, int block, int width, int height
 
 void Int8Winograd::run(const Int8Result& result, const int16_t* in, int block, int width,
                        int height, int16_t* room, int threads) const {
+    const Map map(width, height);
     const Parts p = divide(width, height, threads);
     const size_t columns = (size_t)kernels_->lanes * kernels_->vectors;
     const size_t panels = (result.weights->n() + columns - 1) / columns;
@@ -190,27 +235,28 @@ void Int8Winograd::run(const Int8Result& result, const int16_t* in, int block, i
     const auto sums_of = [&](int thread) {
         return (int32_t*)after + (size_t)thread * kPoints * kMostSums;
     };
-    const auto multiply = [&](const Points& a, size_t part, size_t panel, int thread) {
-        run_tiles(result, a, panel, (int)p.begin(part), (int)p.end(part), width, height,
-                  sums_of(thread));
+    const auto multiply_part = [&](const Points& a, size_t part, size_t panel, int thread) {
+        run_tiles(result, a, panel, (int)p.begin(part), (int)p.end(part), map, sums_of(thread));
     };
     if (p.each) {
         parallel_for((int64_t)p.parts, threads, [&](int64_t i, int thread) {
             const int first = (int)p.begin(i), last = (int)p.end(i);
             int16_t* const values = (int16_t*)((char*)room + thread * points_bytes(p.together));
             const Points points = {values, first, last - first};
-            transform(in, block, width, height, first, last, points);
-            for (size_t panel = 0; panel < panels; panel++) multiply(points, i, panel, thread);
+            transform(in, block, map, first, last, points);
+            for (size_t panel = 0; panel < panels; panel++) multiply_part(points, i, panel, thread);
         });
         return;
     }
     const Points points = {room, 0, (int)p.all};
-    const int across = tiles(width);
-    parallel_for(tiles(height), threads, [&](int64_t y) {
-        transform(in, block, width, height, (int)y * across, (int)(y + 1) * across, points);
+    const size_t rows = tiles(height);
+    parallel_for((int64_t)rows, threads, [&](int64_t y) {
+        const size_t first = partition_begin(p.all, rows, y);
+        transform(in, block, map, (int)first, (int)(first + partition_length(p.all, rows, y)),
+                  points);
     });
     parallel_for((int64_t)(p.parts * panels), threads, [&](int64_t task, int thread) {
-        multiply(points, task / panels, task % panels, thread);
+        multiply_part(points, task / panels, task % panels, thread);
     });
 }
 

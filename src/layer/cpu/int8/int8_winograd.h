@@ -4,9 +4,13 @@
 // and 2 remains, along each axis. Inputs are transformed by whole numbers, weights by 30 times
 // Winograd's fractions, so that sums are 900 times those of the definition. They are computed
 // modulo 2^32, where 225 can be divided by and 4 takes two bits: answers are the same, to the bit.
+// Where a map is no multiple of 4, tiles of 3 outputs, which do without point 2, have the same
+// weights: F(3, 3) along one axis or both.
 // (A. Lavin, S. Gray: Fast algorithms for convolutional neural networks, 2015.)
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_WINOGRAD_H
 #define QUOLL_LAYER_CPU_INT8_INT8_WINOGRAD_H
+
+#include <algorithm>
 
 #include "layer/cpu/int8/int8_product.h"
 #include "layer/nn/convolution.h"
@@ -41,7 +45,7 @@ public:
     }
     // The tiles along an axis, and the input positions under them.
     static int tiles(int outputs) { return (outputs + 3) / 4; }
-    static int positions(int outputs) { return 4 * tiles(outputs) + 2; }
+    static int positions(int outputs) { return Axis(outputs).begin(tiles(outputs)) + 2; }
     // The bytes of scratch memory that run() needs for this many outputs.
     double bytes(int width, int height, int threads) const;
     // in: [channels / block][positions(height)][positions(width)][block] of 16 bits. result: as
@@ -54,8 +58,32 @@ private:
     // The sums of a point, in the tiles that are multiplied at a time.
     enum { kMostSums = 14 * kMostColumns };
 
+    // The tiles along an axis: those of 4 outputs, and behind them as many of 3 as do.
+    struct Axis {
+        int fours, threes;
+        explicit Axis(int outputs)
+            : fours(std::max(0, outputs - 3 * tiles(outputs))), threes(tiles(outputs) - fours) {}
+        // The first output of a tile.
+        int begin(int tile) const { return 3 * tile + std::min(tile, fours); }
+    };
+    // Tiles of the same height and width, row by row, from tile `first` of all on.
+    struct Group {
+        int first, across, y, x, height, width;  // y, x: of its first output
+    };
+    // All tiles: groups of 4 by 3 outputs, 4 by 4, 3 by 4 and 3 by 3 (height by width), so that the
+    // tiles that have a point follow each other.
+    struct Map {
+        int width, height, tiles;
+        Group groups[4];
+        Map(int width, int height);
+        const Group& group_of(int tile) const;
+        int group_end(const Group& group) const;
+        // The first tile that has a point, and the one behind the last.
+        int begin(size_t point) const { return point % 6 == 3 ? groups[1].first : 0; }
+        int end(size_t point) const;
+    };
     void store(const Int8Result& result, Int8Panel* panel, int32_t* outputs, int first, int last,
-               int width, int height) const;
+               const Map& map) const;
     // How the tiles are divided, and how many of them have their input transformed at a time.
     struct Parts {
         size_t all, parts, together;
@@ -73,10 +101,12 @@ private:
         int16_t* values;
         int first, tiles;
     };
-    void transform(const int16_t* in, int block, int width, int height, int first, int last,
+    void transform(const int16_t* in, int block, const Map& map, int first, int last,
                    const Points& to) const;
+    void multiply(const Points& a, Int8Panel* panel, size_t index, int first, int last,
+                  const Map& map, int32_t* sums) const;
     void run_tiles(const Int8Result& result, const Points& a, size_t panel, int first, int last,
-                   int width, int height, int32_t* sums) const;
+                   const Map& map, int32_t* sums) const;
 
     const Int8Kernels* kernels_ = nullptr;
     int channels_ = 0;

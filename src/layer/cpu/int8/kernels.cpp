@@ -33,6 +33,8 @@ const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
     false,
     0,
     s::kHasSaturatedBytes,
+    kHasSlopes,
+    false,
     nullptr,
     QUOLL_INT8_BYTES(float),
     QUOLL_INT8_BYTES(int8_t),

@@ -186,6 +186,7 @@ bool take_byte_tiles(const Machine& machine, const Int8Kernels& int8, Int8Kernel
     bytes->k_groups = nullptr, bytes->windows = nullptr;  // of 16-bit values
     std::copy_n(int8.bytes_f32, 4, bytes->input_f32);
     std::copy_n(int8.bytes_s8, 4, bytes->input_s8);
+    bytes->small_is_faster = true;
     return take_int8_tiles(KernelSlot::int8_byte_tile, machine, 4, bytes);
 }
 
@@ -221,6 +222,7 @@ void take_int8_sve(const Machine& machine, int k, Int8Kernels* int8) {
     Int8Kernels wide = *int8;
     wide.vectors = 2 * sve_lanes() / wide.lanes;
     if (!take_int8_tiles(KernelSlot::sve_int8_tile, machine, k, &wide)) return;
+    wide.small_is_faster = false;
     const KernelRow* finish = best_row(KernelSlot::sve_int8_finish, machine);
     // It knows vectors of two and of four times the level's length, and none between.
     if (finish && (sve_lanes() == 2 * wide.lanes || sve_lanes() == 4 * wide.lanes))
