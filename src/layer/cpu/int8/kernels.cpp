@@ -2,6 +2,7 @@
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/int8/block_generic.h"
 #include "layer/cpu/int8/generic.h"
+#include "layer/cpu/int8/winograd_generic.h"
 
 namespace quoll {
 
