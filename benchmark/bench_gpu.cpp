@@ -351,9 +351,7 @@ int main(int argc, char** argv) {
     line.flag("--no-matrices", a.no_matrices, "no matrix units (use_cooperative_matrix)");
     line.option("--winograd", a.winograd,
                 "outputs of a tile of Winograd's algorithm along an axis, wherever it can be used: "
-                "2 or "
-                "4; 0: it is not used; -1: as the library chooses")
-        .between(-1, 4);
+                "2 or 4; 0: it is not used; -1: as the library chooses");
     line.option("--batch", a.batch, "items of an input").between(1, 1024);
     line.flag("--sweep", a.sweep, "every tile of convolutions and products, too");
     line.flag("--resident", a.resident, "also runs between blobs that stay on the device");
@@ -365,6 +363,10 @@ int main(int argc, char** argv) {
     if (!line.parse(argc, argv, &exit_code)) return exit_code;
     if (a.models.empty() && !list) {
         fprintf(stderr, "bench_gpu: expected MODEL.param\n");
+        return 2;
+    }
+    if (a.winograd < -1 || a.winograd > 4 || a.winograd % 2 == 1) {
+        fprintf(stderr, "bench_gpu: --winograd %d: expected -1, 0, 2 or 4\n", a.winograd);
         return 2;
     }
     if (get_gpu_count() == 0) {

@@ -130,6 +130,7 @@ private:
     mutable std::mutex flight_;
     mutable std::condition_variable ended_;
     mutable int submitting_ = 0;  // submissions that are about to be made
+    mutable std::vector<VkFence> in_flight_;
     mutable int highest_in_flight_ = 0;
     mutable uint64_t submissions_ = 0;
     mutable std::vector<VkFence> fences_;     // idle; with flight_
@@ -137,7 +138,6 @@ private:
     mutable std::atomic<bool> lost_{false};
     std::unique_ptr<PipelineStore> pipelines_;
     std::unique_ptr<TuningTable> tuning_;
-    mutable std::vector<VkFence> in_flight_;  // with flight_
 };
 
 // Of an extension, or of the version of Vulkan that it became part of.

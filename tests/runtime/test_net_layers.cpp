@@ -201,4 +201,43 @@ TEST_F(NetTest, AFailingLayerIsNamed) {
     EXPECT_TRUE(logged("[AddTwo sum] widths 2 and 3 differ")) << g_log;
 }
 
+// Says that its output has an axis more than it makes.
+class Flatter : public quoll::Layer {
+public:
+    Flatter() { one_blob_only = true; }
+    int forward(const Mat& in, Mat& out, const quoll::Option&) const override {
+        out = in.clone();
+        return out.empty() ? -100 : 0;
+    }
+    int infer_shapes(const std::vector<quoll::Shape>& in,
+                     std::vector<quoll::Shape>& out) const override {
+        out.assign(1, quoll::Shape(in[0].w, in[0].h, 1, in[0].c));
+        return 0;
+    }
+};
+quoll::Layer* make_flatter(void*) { return new Flatter; }
+
+// A batch of blobs that are not as a shape rule said is joined by what they are.
+TEST_F(NetTest, BatchesOfOtherAxesThanExpected) {
+    Net net;
+    net.register_custom_layer("Flatter", make_flatter);
+    ASSERT_EQ(net.load_param_mem("7767517\n5 6\nInput in 0 1 in\nSplit s 1 2 in i1 i2\n"
+                                 "Flatter l1 1 1 i1 a\nFlatter l2 1 1 i2 b\n"
+                                 "Concat join 2 1 a b out 0=-3\n"),
+              0);
+    ASSERT_EQ(net.load_model((const unsigned char*)""), 0);
+    quoll::Shape shape(2, 2, 3);
+    shape.n = 2;
+    Mat in(shape), out;
+    for (int b = 0; b < 2; b++)
+        for (int q = 0; q < 3; q++) in.batch(b).channel(q).fill(10.f * b + q);
+    quoll::Extractor ex = net.create_extractor();
+    ASSERT_EQ(ex.input("in", in), 0);
+    ASSERT_EQ(ex.extract("out", out), 0);
+    ASSERT_EQ(out.c, 6);
+    ASSERT_EQ(out.n, 2);
+    for (int b = 0; b < 2; b++)
+        for (int q = 0; q < 6; q++) EXPECT_EQ(out.batch(b).channel(q)[3], 10.f * b + q % 3);
+}
+
 }  // namespace

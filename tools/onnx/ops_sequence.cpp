@@ -234,8 +234,8 @@ OpTable sequence_ops() {
         {"", "SequenceMap", 17, 0, sequence_map, "a length known at conversion", 1,
          kOpTakesSequences},
         {"", "SplitToSequence", 11, 0, split_to_sequence,
-         "constant sizes; of an open axis all, or pieces of one", 1,
-         kOpTakesSequences | kOpFirstStrings},
+         "constant sizes; along an open axis pieces of 1, or a list that must add up to its size",
+         1, kOpTakesSequences | kOpFirstStrings},
     };
 }
 

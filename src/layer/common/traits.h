@@ -34,7 +34,8 @@ enum Traits {
 enum { kOneByOne = 1 };
 inline bool has_trait(const Layer& layer, Traits trait) { return (layer.traits() & trait) != 0; }
 
-// Such layers run on tile units; without these there is no code for it.
+// Libraries without tile units leave it out: convolutions need them for it, and other layers then
+// run item by item.
 #if defined(QUOLL_NO_TILE_UNITS)
 inline bool plans_batch(const Layer&) { return false; }
 #else

@@ -53,7 +53,7 @@ int VulkanRegion::finish(const Region& region, const std::vector<std::vector<Sha
             {cache.past < 0 ? -1 : uploads[cache.past], downloads[cache.all], cache.channel_step});
     for (const RegionStep& step : region.steps) layers_.push_back(step.layer);
     QUOLL_RETURN_IF_ERROR(program_.finish(*device_, opt.num_threads));
-    QUOLL_RETURN_IF_ERROR(run_prepared());
+    QUOLL_RETURN_IF_ERROR(run_prepared(opt.vulkan_slice_us > 0));
     if (opt.vulkan_slice_us > 0) QUOLL_RETURN_IF_ERROR(divide(opt));
     // Regions that grow, or have caches, are recorded by a VkCompute, which has replays of its own.
     if (room_ > 0 || !caches_.empty()) return kOk;
@@ -64,14 +64,18 @@ int VulkanRegion::finish(const Region& region, const std::vector<std::vector<Sha
     return kOk;
 }
 
-int VulkanRegion::run_prepared() const {
+int VulkanRegion::run_prepared(bool each) const {
     if (program_.prepared.empty()) return kOk;
     CommandList list(device_);
     for (const Dispatch& d : program_.prepared) {
         std::vector<VkDescriptorBufferInfo> buffers;
         for (const Binding& b : d.bindings) buffers.push_back({b.buffer, b.offset, b.bytes});
         QUOLL_RETURN_IF_ERROR(list.dispatch(d.key, buffers, d.push, d.groups[0], d.groups[1]));
+        if (!each) continue;
+        QUOLL_RETURN_IF_ERROR(list.submit());
+        QUOLL_RETURN_IF_ERROR(list.wait());
     }
+    if (each) return kOk;
     QUOLL_RETURN_IF_ERROR(list.submit());
     return list.wait();
 }

@@ -42,7 +42,8 @@ public:
     const Program& program() const { return program_; }
 
 private:
-    int run_prepared() const;
+    // each: in a submission of its own.
+    int run_prepared(bool each) const;
     int divide(const Option& opt);
     // size: that of the run.
     std::unique_ptr<Replay> take(size_t size) const;

@@ -399,7 +399,7 @@ private:
             sums->parts = parts, sums->pixels = words[9].bits, sums->items = 1;
             sums->block = r.make_block((size_t)parts * round4(layer_.num_output) * sizeof(float));
         }
-        bindings->push_back(sums ? r.write_block(sums->block) : weight_);
+        bindings->push_back(sums ? r.write_block(sums->block) : (*bindings)[4]);
     }
 
     // Whether it adds up the pixels, as `fused` says.
@@ -420,7 +420,7 @@ private:
         const uint32_t x = (uint32_t)((pixels + t.rows - 1) / t.rows);
         const uint32_t y = (uint32_t)((outputs() + t.columns - 1) / t.columns);
         words.back() = tiling.splits;
-        add_split(r, tiling, x * y * (uint32_t)group, weight_, &bindings);
+        add_split(r, tiling, x * y * (uint32_t)group, bindings[4], &bindings);
         bindings.push_back(gate ? r.read(*gate) : weight_);
         ChannelSums* const sums = stores_at_once(t) ? fused.sums : nullptr;
         if (matrix && !as_bytes_) add_sums(r, x, words, sums, &bindings);

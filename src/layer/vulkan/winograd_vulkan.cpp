@@ -15,6 +15,8 @@ const uint32_t kProcessors = 16;
 // Of what is transformed at a time, inputs and sums: they should stay in the device's caches, and
 // items enough to fill its processors.
 const double kChunkBytes = 32e6;
+// Of one item: those of large maps would take several times the memory of their blobs.
+const double kMostBytes = 256e6;
 // What dispatches take on an H100, in us and multiplications or bytes a us (bench_gpu --winograd).
 // Other devices are taken to be as fast for each of their processors.
 const double kMeasuredProcessors = 132.;
@@ -67,6 +69,8 @@ WinogradTiling tiling_of(const Recorder& r, const ConvGeometry& g, int out, int 
 
 bool fits(const Recorder& r, const ConvGeometry& g, const WinogradTiling& t) {
     const double values = (double)t.tiles() * t.points() * std::max(g.num_input, g.num_output);
+    const double both = (double)t.across * t.down * t.points() * (g.num_input + g.num_output);
+    if (both * (double)storage_size(r.storage()) > kMostBytes) return false;
     const double weights = (double)t.points() * (double)weight_step(g, true);
     const double most = r.device().limits().maxStorageBufferRange;
     return std::max(values, weights) * (double)storage_size(r.storage()) <= most;

@@ -242,6 +242,12 @@ void Int8Conv::pack_a(const Mat& in, const ConvGeometry& g, const Axes& axes, ch
     });
 }
 
+void Int8Conv::clear_last_blocks(const Axes& axes, int groups, char* to) const {
+    if (blocks_ * block_ == in_channels_) return;
+    const size_t block = (size_t)axes.positions() * block_ * element_bytes(*kernels_);
+    for (int i = 1; i <= groups; i++) memset(to + i * blocks_ * block - block, 0, block);
+}
+
 void Int8Conv::join_rows(const ConvolutionFields& s, std::vector<int>* order) {
     joined_ = Int8JoinedRows();
     if (units_ || s.axes != 2 || in_pack_ != 1 || s.dilation_w != 1 || kernels_->k_group != 4 ||
@@ -458,6 +464,7 @@ int Int8Conv::run_vectors(const ConvGeometry& windows, const Blobs& b, int threa
         k_groups = Mat((int)(bytes + scratch) + 4, (size_t)1u, opt.workspace_allocator);
         if (k_groups.empty()) return kOutOfMemory;
         char* const to = (char*)k_groups.data;
+        if (!joined && kernels_->small_is_faster) clear_last_blocks(axes, g.group, to);
         if (joined)
             pack_joined(b.in, windows, axes, to, (int8_t*)to + (size_t)bytes + 4, threads);
         else

@@ -100,6 +100,8 @@ private:
     int run_winograd(const ConvGeometry& g, const Blobs& b, int threads, const Option& opt) const;
     void pack_a(const Mat& in, const ConvGeometry& g, const Axes& axes, char* to,
                 int threads) const;
+    // pack_a() leaves out channels that only fill the last block, but int8_make_small() reads them.
+    void clear_last_blocks(const Axes& axes, int groups, char* to) const;
     void pack_rows(const Mat& in, const ConvGeometry& g, const Axes& axes, int group, int row,
                    int rows, int phase, char* to) const;
     // Joins the taps of kernel rows where that takes fewer k-groups than pixels do, in whose order

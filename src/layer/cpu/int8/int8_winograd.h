@@ -28,8 +28,8 @@ public:
     int create(const Int8Kernels& kernels, const ConvolutionFields& s, int in_channels,
                int channels);
     bool created() const { return channels_ > 0; }
-    // Whether tiles take fewer multiplications than windows for this many outputs: small maps leave
-    // most of a tile unused.
+    // Whether tiles take fewer multiplications than windows for this many outputs, all of them
+    // counted as tiles of 4 x 4: small maps leave most of a tile unused.
     static bool pays(int width, int height) {
         return 4. * kPoints * tiles(width) * tiles(height) <= 3. * 9 * width * height;
     }

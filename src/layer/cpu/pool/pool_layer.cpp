@@ -101,9 +101,7 @@ int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt
     const KernelSet& kernels = pairs ? *f16_ : *kernels_;
     top_blob.create(out[0], pack, opt.blob_allocator);
     if (top_blob.empty()) return kOutOfMemory;
-    const auto pool = [&](const Mat& from, Mat to) {
-        Mat in;
-        QUOLL_RETURN_IF_ERROR(with_elempack(from, pack, opt, &in));
+    const auto pool = [&](Mat in, Mat to) {
         if (pairs) in = as_pairs(in), to = as_pairs(to);
         Axis x, y, z;
         if (!global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
@@ -112,15 +110,22 @@ int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt
         if (global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
         return windows(kernels, in, x, y, z, to, opt);
     };
-    Mat in = channels(bottom_blob), top = channels(top_blob);
+    Mat top = channels(top_blob);
     if (global_pooling) top.c = top_blob.w, top.cstep = 1;
     // Items that need no other elempack, which is best given to one after the other, are further
     // channels.
-    if (in.elempack == pack && follow_without_gaps(in) && follow_without_gaps(top)) {
-        in.c *= in.n, top.c *= top.n;
-        return pool(in, top);
+    if (bottom_blob.elempack == pack) {
+        Mat in = channels(bottom_blob);
+        if (follow_without_gaps(in) && follow_without_gaps(top)) {
+            in.c *= in.n, top.c *= top.n;
+            return pool(in, top);
+        }
     }
-    for (int b = 0; b < top.n; b++) QUOLL_RETURN_IF_ERROR(pool(in.batch(b), top.batch(b)));
+    for (int b = 0; b < top.n; b++) {
+        Mat item;
+        QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob.batch(b), pack, opt, &item));
+        QUOLL_RETURN_IF_ERROR(pool(channels(item), top.batch(b)));
+    }
     return kOk;
 }
 
