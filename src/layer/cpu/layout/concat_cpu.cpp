@@ -97,7 +97,7 @@ int ConcatCpu::along_inner(const std::vector<Mat>& bottoms, const Shape& out, in
 int ConcatCpu::plan(const std::vector<Shape>& in, const Option&,
                     std::shared_ptr<const LayerPlan>* plan) const {
     plan->reset();
-    if (axis != 0 && axis + in[0].dims != 0) plan_items(in, plan);
+    if (!in.empty() && axis != 0 && axis + in[0].dims != 0) plan_items(in, plan);
     return kOk;
 }
 

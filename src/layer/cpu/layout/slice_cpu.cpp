@@ -28,7 +28,7 @@ public:
 int SliceCpu::plan(const std::vector<Shape>& in, const Option&,
                    std::shared_ptr<const LayerPlan>* plan) const {
     plan->reset();
-    if (axis != 0 && axis + in[0].dims != 0) plan_items(in, plan);
+    if (!in.empty() && axis != 0 && axis + in[0].dims != 0) plan_items(in, plan);
     return kOk;
 }
 
