@@ -116,6 +116,7 @@ private:
             std::copy_n(p.inputs.begin(), std::min(count, p.inputs.size()), inputs.begin());
             forward(layer, inputs);
             infer(layer, logical_shapes(inputs));
+            plan(layer, logical_shapes(inputs));
         }
     }
 
@@ -154,6 +155,14 @@ private:
         if (layer.infer_shapes(logical_shapes(inputs), inferred) != 0 ||
             !shapes_hold(inferred, outputs))
             wrong("infer_shapes says otherwise");
+    }
+
+    void plan(const Layer& layer, const std::vector<Shape>& inputs) {
+        doing("plan of", inputs);
+        Option opt;
+        opt.num_threads = 1;
+        std::shared_ptr<const LayerPlan> made;
+        if (layer.plan(inputs, opt, &made) > 0) wrong("a positive status");
     }
 
     void infer(const Layer& layer, const std::vector<Shape>& inputs) {
