@@ -105,7 +105,7 @@ int input_shape(const std::string& path, Shape* shape) {
     QUOLL_RETURN_IF_ERROR(model.load_param(path.c_str()));
     QUOLL_RETURN_IF_ERROR(infer_blob_sizes(model, BlobSizes(), &sizes));
     for (const ModelLayer& layer : model.layers)
-        if (layer.inputs.empty() && sizes.count(layer.outputs[0])) {
+        if (layer.type == "Input" && sizes.count(layer.outputs[0])) {
             *shape = sizes[layer.outputs[0]];
             return kOk;
         }
