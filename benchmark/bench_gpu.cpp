@@ -26,6 +26,7 @@
 #include "common/cli.h"
 #include "forwarding_backend.h"
 #include "graph/analysis.h"
+#include "layer/control/input.h"
 #include "layer/vulkan/compiled_region.h"
 #include "layer/vulkan/conv_tiles.h"
 #include "layer/vulkan/vulkan_backend.h"
@@ -105,7 +106,7 @@ int input_shape(const std::string& path, Shape* shape) {
     QUOLL_RETURN_IF_ERROR(model.load_param(path.c_str()));
     QUOLL_RETURN_IF_ERROR(infer_blob_sizes(model, BlobSizes(), &sizes));
     for (const ModelLayer& layer : model.layers)
-        if (layer.type == "Input" && sizes.count(layer.outputs[0])) {
+        if (layer.is<Input>() && sizes.count(layer.outputs[0])) {
             *shape = sizes[layer.outputs[0]];
             return kOk;
         }
