@@ -13,19 +13,19 @@ namespace quoll {
 
 namespace {
 
-bool has_no_items(const std::vector<Mat>& blobs) {
-    return std::any_of(blobs.begin(), blobs.end(), [](const Mat& m) { return m.n == 0; });
-}
-
-}  // namespace
-
-bool Executor::are_planned(const std::vector<Mat>& inputs, const std::vector<Shape>& planned) {
+bool are_planned(const std::vector<Mat>& inputs, const std::vector<Shape>& planned) {
     if (inputs.size() != planned.size()) return false;
     for (size_t i = 0; i < inputs.size(); i++)
         if (inputs[i].dims == 0 ? planned[i].dims != 0 : inputs[i].logical_shape() != planned[i])
             return false;
     return true;
 }
+
+bool has_no_items(const std::vector<Mat>& blobs) {
+    return std::any_of(blobs.begin(), blobs.end(), [](const Mat& m) { return m.n == 0; });
+}
+
+}  // namespace
 
 bool Executor::owned_alone(const std::vector<Mat>& mats) {
     for (const Mat& m : mats)

@@ -83,7 +83,6 @@ private:
     int forward_no_items(const Layer& layer);
     int forward_batch(const Step& step, int n);
     bool begin_batch(const Step& step, int n);
-    static bool are_planned(const std::vector<Mat>& inputs, const std::vector<Shape>& planned);
     static bool owned_alone(const std::vector<Mat>& mats);
     int forward_whole(const Step& step);
     int forward_items(const Step& step, int n, bool* as_planned);

@@ -108,7 +108,7 @@ int Executor::forward_batch(const Step& step, int n) {
 int Executor::forward_whole(const Step& step) {
     const Layer& layer = *graph_->layers[step.layer];
     // Blobs may have other sizes than the shape rules of the layers before said.
-    if (!are_planned(layer_inputs_, step.sized.inputs)) return kOneByOne;
+    if (shapes_of(layer_inputs_) != step.sized.inputs) return kOneByOne;
     const Option with = layer.featmask ? masked_options(layer, opt) : opt;
     return layer.forward_planned(*step.sized.plan, layer_inputs_, layer_outputs_, false, with);
 }

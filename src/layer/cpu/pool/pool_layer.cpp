@@ -101,32 +101,32 @@ int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt
     const KernelSet& kernels = pairs ? *f16_ : *kernels_;
     top_blob.create(out[0], pack, opt.blob_allocator);
     if (top_blob.empty()) return kOutOfMemory;
-    const auto pool = [&](Mat in, Mat to) {
-        if (pairs) in = as_pairs(in), to = as_pairs(to);
-        Axis x, y, z;
-        if (!global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
-        const bool mean = adaptive_pooling && !is_max() && x.out == 1 && y.out == 1 && z.out == 1;
-        if ((global_pooling || mean) && in.dtype != DType::s8) return global(kernels, in, to, opt);
-        if (global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
-        return windows(kernels, in, x, y, z, to, opt);
-    };
     Mat top = channels(top_blob);
     if (global_pooling) top.c = top_blob.w, top.cstep = 1;
     // Items that need no other elempack, which is best given to one after the other, are further
     // channels.
-    if (bottom_blob.elempack == pack) {
-        Mat in = channels(bottom_blob);
-        if (follow_without_gaps(in) && follow_without_gaps(top)) {
-            in.c *= in.n, top.c *= top.n;
-            return pool(in, top);
-        }
-    }
-    for (int b = 0; b < top.n; b++) {
-        Mat item;
-        QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob.batch(b), pack, opt, &item));
-        QUOLL_RETURN_IF_ERROR(pool(channels(item), top.batch(b)));
+    const bool joined = bottom_blob.elempack == pack &&
+                        follow_without_gaps(channels(bottom_blob)) && follow_without_gaps(top);
+    for (int b = 0; b < (joined ? 1 : top.n); b++) {
+        Mat in, to = joined ? top : top.batch(b);
+        QUOLL_RETURN_IF_ERROR(
+            with_elempack(joined ? bottom_blob : bottom_blob.batch(b), pack, opt, &in));
+        in = channels(in);
+        if (joined) in.c *= in.n, to.c *= to.n;
+        if (pairs) in = as_pairs(in), to = as_pairs(to);
+        QUOLL_RETURN_IF_ERROR(pool(kernels, shape, in, to, opt));
     }
     return kOk;
+}
+
+int PoolingCpu::pool(const KernelSet& kernels, const Shape& shape, const Mat& in, Mat& to,
+                     const Option& opt) const {
+    Axis x, y, z;
+    if (!global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
+    const bool mean = adaptive_pooling && !is_max() && x.out == 1 && y.out == 1 && z.out == 1;
+    if ((global_pooling || mean) && in.dtype != DType::s8) return global(kernels, in, to, opt);
+    if (global_pooling) QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
+    return windows(kernels, in, x, y, z, to, opt);
 }
 
 int PoolingCpu::global(const KernelSet& kernels, const Mat& in, Mat& top, const Option& opt) const {

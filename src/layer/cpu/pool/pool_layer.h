@@ -27,6 +27,8 @@ private:
     // there are kernels.
     bool takes_pairs(const Shape& in) const;
     int out_pack(const Shape& in, const Option& opt) const;
+    int pool(const KernelSet& kernels, const Shape& shape, const Mat& in, Mat& top,
+             const Option& opt) const;
     int global(const KernelSet& kernels, const Mat& in, Mat& top, const Option& opt) const;
     int windows(const KernelSet& kernels, const Mat& in, const Axis& x, const Axis& y,
                 const Axis& z, Mat& top, const Option& opt) const;
