@@ -33,7 +33,7 @@ public:
     };
     // One axis of the window. Input position p lies at p + before of the padded axis.
     struct Axis {
-        int in, out;
+        int in = 0, out = 0;
         int kernel, stride;  // 0 and 1: `out` windows of almost the same size that cover the input
         int before;          // negative: so many values are cut off
         // Padded positions that averages count, and those whose values are taken: [first, last).
