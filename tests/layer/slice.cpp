@@ -54,6 +54,15 @@ TEST(Slice, refuses_what_does_not_fit) {
     }
 }
 
+TEST(Slice, takes_all_of_the_axis_where_it_has_to) {
+    for (const char* exact : {"-23300=2,2,2 3=1", "-23300=2,-233,-233 3=1"}) {
+        const LayerPtr layer = make_layer("Slice", exact, {}, 1, 2);
+        ASSERT_NE(nullptr, layer) << exact;
+        EXPECT_EQ(2u, run_layer(*layer, {Mat(4)}).size()) << exact;
+        EXPECT_TRUE(run_layer(*layer, {Mat(5)}).empty()) << exact;
+    }
+}
+
 namespace {
 class CountingAllocator : public Allocator {
 public:

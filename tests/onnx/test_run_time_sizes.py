@@ -395,3 +395,19 @@ def test_constant_of_five_axes(tmp_path):
     }'''
     check(text, [{'x': rand(n, t)} for n, t in ((2, 3), (1, 5))], tmp_path, zero=np.int64([0]), one=np.int64([1]),
           two=np.int64([2]), three=np.int64([3]), six=np.int64([6]))
+
+
+@pytest.mark.parametrize('opset, sizes', [(17, ', sizes'), (17, ''), (13, ', sizes'), (11, '')])
+def test_pieces_of_an_open_axis_are_all_of_it(opset, sizes, tmp_path):
+    # Two pieces of 2: of an axis of 4, and not of one of 5.
+    text = f'g (float[n,3] x) => (float[p,3] y, float[q,3] z) {{ y, z = Split <axis = 0> (x{sizes}) }}'
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> {text}')
+    if sizes:
+        model.graph.initializer.append(numpy_helper.from_array(np.int64([2, 2]), 'sizes'))
+    onnx.save(model, tmp_path / 'm.onnx')
+    net = convert(tmp_path / 'm.onnx', tmp_path)
+    x = rand(4, 3)
+    have = run(net, {'x': x}, ['y', 'z'], tmp_path)
+    assert (have['y'] == x[:2]).all() and (have['z'] == x[2:]).all()
+    with pytest.raises(Failure, match='axis 0 has 5|pieces'):
+        run(net, {'x': rand(5, 3)}, ['y', 'z'], tmp_path)

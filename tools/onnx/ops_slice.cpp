@@ -281,6 +281,7 @@ bool split_open(Op& op, Value* x, int axis) {
     ModelLayer& layer = op.emit("Slice", {from}, 0, op.outputs());
     layer.set("slices", std::vector<int>(op.outputs(), equal_share));
     layer.set("axis", mat_axis);
+    layer.set("exact", 1);
     const std::vector<std::string> outs = layer.outputs;
     std::vector<Dim> shape = x->shape;
     shape[axis] = op.c.symbols.divide(shape[axis], Dim(op.outputs()));
@@ -343,6 +344,7 @@ bool split(Op& op) {
     ModelLayer& layer = op.emit("Slice", {from}, 0, op.outputs());
     layer.set("slices", to_ints(sizes));
     layer.set("axis", mat_axis);
+    if (!x->shape[axis].known()) layer.set("exact", 1);
     const std::vector<std::string> outs = layer.outputs;
     size_t end = 0;
     for (int i = 0; i < op.outputs(); i++) {

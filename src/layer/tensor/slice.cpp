@@ -12,6 +12,8 @@ void Slice::params(Slice& s, ParamVisitor& v) {
     v.ints(0, "slices", s.slices, "sizes of the pieces, -233: an equal share of the rest");
     v(1, "axis", s.axis, 0, "axis, 0: outermost, -1: innermost", between(-4, 3));
     v.ints(2, "indices", s.indices, "ends of the pieces, negative: from the end");
+    v(3, "exact", s.exact, 0,
+      "1: an error if pieces leave some of the axis, or equal shares differ");
 }
 
 void Slice::weights(Slice&, WeightVisitor&) {}
@@ -39,14 +41,20 @@ int Slice::shape(const Slice& s, const std::vector<Shape>& in, std::vector<Shape
     QUOLL_RETURN_IF_ERROR(resolve_axis(s, s.axis, in[0].dims, &axis));
     const int size = in[0].size(axis);
     out.assign(count, in[0]);
-    for (int i = 0, done = 0; i < count; i++) {
+    int done = 0;
+    for (int i = 0; i < count; i++) {
         const int piece = s.piece_size(i, count, size, done);
         if (piece < (size > 0) || piece > size - done)
             return s.fail("piece %d of axis %d would have size %d, %d of %d are left", i, axis,
                           piece, size - done, size);
         out[i].set_size(axis, piece);
         done += piece;
+        if (s.exact && !by_index && ((const int*)s.slices)[i] == kShare && i > 0 &&
+            piece != out[i - 1].size(axis))
+            return s.fail("axis %d has %d, which are no %d equal pieces", axis, size, count);
     }
+    if (s.exact && done != size)
+        return s.fail("pieces of %d in all, axis %d has %d", done, axis, size);
     return kOk;
 }
 

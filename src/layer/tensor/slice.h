@@ -22,6 +22,8 @@ public:
     // If there are any, they are used in place of slices: where each piece ends (negative: counted
     // from the end); the last piece takes the rest.
     Mat indices;
+    // The pieces must be all of the axis, and equal shares equal: an error otherwise.
+    int exact = 0;
 
 private:
     int piece_size(int i, int count, int size, int done) const;
