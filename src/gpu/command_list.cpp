@@ -232,12 +232,12 @@ int CommandList::submit() {
     if (status == kOk && in_parts_)
         status = device_->run_each(order_, fence_, most_);
     else if (status == kOk && !order_.empty())
-        status = device_->begin(order_, fence_, most_, &queue_);
+        status = device_->begin(order_, fence_, most_);
     if (status != kOk) {
-        queue_ = nullptr, reset();
+        reset();
         return status;
     }
-    submitted_ = true;
+    submitted_ = true, runs_ = !in_parts_ && !order_.empty();
     for (const std::function<int()>& task : meanwhile_) task();
     meanwhile_.clear();
     return kOk;
@@ -245,8 +245,8 @@ int CommandList::submit() {
 
 int CommandList::wait() {
     int status = kOk;
-    if (queue_) status = device_->finish(fence_, queue_);
-    queue_ = nullptr;
+    if (runs_) status = device_->finish(fence_);
+    runs_ = false;
     for (const std::function<int()>& task : tasks_)
         if (status == kOk && submitted_) status = task();
     reset();
@@ -254,8 +254,8 @@ int CommandList::wait() {
 }
 
 void CommandList::reset() {
-    if (queue_) device_->finish(fence_, queue_);
-    queue_ = nullptr, submitted_ = false;
+    if (runs_) device_->finish(fence_);
+    runs_ = submitted_ = false;
     if (is_open_) device_->vk().EndCommandBuffer(order_.back());
     is_open_ = false;
     used_ = 0;

@@ -100,8 +100,8 @@ private:
     std::vector<VkBuffer> touched_;
     std::vector<VkCommandBuffer> order_;
     bool submitted_ = false;
-    GpuDevice::Queue* queue_ = nullptr;  // that it runs on; null: nothing to wait for
-    bool in_parts_ = false;              // order_ is submitted one by one
+    bool runs_ = false;      // there is something to wait for
+    bool in_parts_ = false;  // order_ is submitted one by one
     uint64_t groups_ = 0;
     int most_ = 0;  // the least that is asked for
     std::vector<VkDescriptorPool> set_pools_;
