@@ -8,8 +8,38 @@
 namespace quoll {
 
 static const size_t kLargestHalf = (size_t)32 << 20, kAlignment = 16;
+// Smaller rings, as those of a region's constants, are filled and finished at once.
+static const size_t kNetsFirstHalf = (size_t)1 << 20;
+
+namespace {
+
+// The net's ring that was begun last. Its net may have been loaded and never run, which would
+// finish it: nets do not keep staging memory beside each other's.
+struct LastRing {
+    std::mutex mutex;
+    StagingRing* ring = nullptr;
+};
+LastRing& last_ring() {
+    static LastRing* const last = new LastRing;  // never destroyed, as nets may be at exit
+    return *last;
+}
+
+// If this fails, the other ring's owner is told when it finishes it.
+void finish_last_ring(StagingRing* next) {
+    LastRing& last = last_ring();
+    std::lock_guard<std::mutex> lock(last.mutex);
+    if (last.ring) last.ring->finish();
+    last.ring = next;
+}
+
+}  // namespace
 
 StagingRing::~StagingRing() {
+    {
+        LastRing& last = last_ring();
+        std::lock_guard<std::mutex> lock(last.mutex);
+        if (last.ring == this) last.ring = nullptr;
+    }
     finish();
     for (Half& half : halves_) {
         device_.give_back_fence(half.fence);
@@ -18,7 +48,13 @@ StagingRing::~StagingRing() {
 }
 
 int StagingRing::copy(VkBuffer buffer, size_t offset, size_t bytes, const Write& write) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
+    const bool is_new = !halves_[1].memory && !halves_[1].fence;
+    if (is_new && size_ * 2 >= kNetsFirstHalf) {
+        lock.unlock();  // the other thread may be doing the same
+        finish_last_ring(this);
+        lock.lock();
+    }
     for (size_t done = 0; done < bytes && status_ == kOk;) {
         const Half& now = halves_[current_];
         if (!now.memory || now.used == now.memory->bytes()) status_ = next_half(bytes - done);

@@ -206,6 +206,22 @@ TEST(VulkanMemory, weights_arrive_through_the_staging_ring) {
     }
 }
 
+// The next net's load frees the staging memory of one that does not run.
+TEST(VulkanMemory, nets_that_wait_keep_no_staging_memory) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    const DeviceMemory memory(true);
+    std::vector<std::unique_ptr<WeightStore>> stores;
+    const std::vector<float> values(1000, 1.f);
+    for (int i = 0; i < 5; i++) {
+        Binding weight;
+        stores.emplace_back(new WeightStore(*memory.device(), 1 << 20));
+        ASSERT_EQ(0, stores.back()->add(values, Storage::f32, &weight));
+        EXPECT_EQ(i + 2, memory.blocks());
+    }
+    for (const auto& store : stores) EXPECT_EQ(0, store->finish());
+    EXPECT_EQ(5, memory.blocks());
+}
+
 // Some drivers allow 4,096 allocations. Blocks of all sizes, freed in another order, each with
 // values of its own.
 TEST(VulkanMemory, small_blobs_share_allocations) {
