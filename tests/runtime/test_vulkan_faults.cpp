@@ -23,7 +23,10 @@ namespace {
 struct Faults {
     static DeviceFunctions real;
     static std::atomic<int> live, left;  // blocks; allocations until they fail, -1: never
+    static std::atomic<int> waits, waits_before_pipelines;  // -1: no pipeline was made
+    static std::atomic<uint64_t> submissions_before_pipelines;
     static std::atomic<bool> lost, lost_while_running, denied;
+    static const GpuDevice* counted;
     static VkResult allocate(VkDevice device, const VkMemoryAllocateInfo* info,
                              const VkAllocationCallbacks* with, VkDeviceMemory* memory) {
         if (left == 0) {
@@ -43,13 +46,24 @@ struct Faults {
                            VkFence fence) {
         return lost ? VK_ERROR_DEVICE_LOST : real.QueueSubmit(queue, count, infos, fence);
     }
+    static VkResult make_pipeline(VkDevice device, VkPipelineCache cache, uint32_t count,
+                                  const VkComputePipelineCreateInfo* infos,
+                                  const VkAllocationCallbacks* with, VkPipeline* made) {
+        if (waits_before_pipelines < 0) {
+            waits_before_pipelines = waits.load();
+            submissions_before_pipelines = counted->submissions();
+        }
+        return real.CreateComputePipelines(device, cache, count, infos, with, made);
+    }
     // What was submitted ends all the same, so that its memory can be freed.
     static VkResult wait(VkDevice device, uint32_t count, const VkFence* fences, VkBool32 all,
                          uint64_t nanoseconds) {
+        waits++;
         const VkResult result = real.WaitForFences(device, count, fences, all, nanoseconds);
         return lost_while_running ? VK_ERROR_DEVICE_LOST : result;
     }
     static VkResult status(VkDevice device, VkFence fence) {
+        waits++;
         const VkResult result = real.GetFenceStatus(device, fence);
         return lost_while_running && result == VK_SUCCESS ? VK_ERROR_DEVICE_LOST : result;
     }
@@ -64,6 +78,8 @@ struct Faults {
         live = 0, left = -1, lost = lost_while_running = false;
         vk.AllocateMemory = allocate, vk.FreeMemory = free, vk.QueueSubmit = submit;
         vk.WaitForFences = wait, vk.GetFenceStatus = status;
+        vk.CreateComputePipelines = make_pipeline;
+        waits = 0, waits_before_pipelines = -1, counted = device.get();
     }
     ~Faults() {
         destroy_gpu_instance();
@@ -73,7 +89,9 @@ struct Faults {
     std::shared_ptr<GpuDevice> device;
 };
 DeviceFunctions Faults::real;
-std::atomic<int> Faults::live, Faults::left;
+std::atomic<int> Faults::live, Faults::left, Faults::waits, Faults::waits_before_pipelines;
+std::atomic<uint64_t> Faults::submissions_before_pipelines;
+const GpuDevice* Faults::counted;
 std::atomic<bool> Faults::lost, Faults::lost_while_running, Faults::denied;
 
 // A net without the memory for its allocation `left`, with and without the host as a fallback.
@@ -153,6 +171,22 @@ TEST_F(VulkanApi, the_budget_is_respected) {
     EXPECT_NE(std::string::npos, said.find("of which 0 are left")) << said;
     const_cast<GpuFeatures&>(gpu->features()).memory_budget = false;
     destroy_gpu_instance();
+}
+
+// Nobody waits for the copies of weights before the pipelines of the first region are made.
+TEST_F(VulkanApi, weights_are_copied_while_pipelines_are_made) {
+    Net cpu;
+    ASSERT_EQ(0, load(&cpu, kFirst));
+    Mat want, got;
+    ASSERT_EQ(0, run(cpu, image(), &want));
+    Faults faults(true);
+    Net net;
+    ASSERT_EQ(0, load_gpu(&net, kFirst));
+    ASSERT_EQ(0, run(net, image(), &got));
+    EXPECT_EQ(0, Faults::waits_before_pipelines);
+    EXPECT_EQ(1u, Faults::submissions_before_pipelines);
+    EXPECT_GT(Faults::waits, 0);
+    EXPECT_LT(difference(got, want), 1e-5);
 }
 
 // While weights are copied: the load or the first run ends with an error, and memory is freed.
