@@ -110,18 +110,21 @@ int CommandList::copy(const std::vector<Copy>& copies) {
     const VkResult result = open();
     if (result != VK_SUCCESS) return device_->error("recording of copies", result);
     const DeviceFunctions& vk = device_->vk();
-    const auto is_touched = [&](VkBuffer buffer) {
-        return std::find(touched_.begin(), touched_.end(), buffer) != touched_.end();
+    const auto is_touched = [&](VkBuffer buffer, size_t first, size_t bytes) {
+        return std::any_of(touched_.begin(), touched_.end(), [&](const Range& r) {
+            return r.buffer == buffer && r.first < first + bytes && first < r.end;
+        });
     };
     const bool depends = std::any_of(copies.begin(), copies.end(), [&](const Copy& c) {
-        return is_touched(c.from) || is_touched(c.to);
+        return is_touched(c.from, c.from_offset, c.bytes) || is_touched(c.to, c.to_offset, c.bytes);
     });
     if (touched_.empty() || depends) {
         barrier(vk, order_.back(), kStages, kReads | kWrites);
         touched_.clear();
     }
     for (const Copy& c : copies) {
-        touched_.push_back(c.from), touched_.push_back(c.to);
+        touched_.push_back({c.from, c.from_offset, c.from_offset + c.bytes});
+        touched_.push_back({c.to, c.to_offset, c.to_offset + c.bytes});
         const VkBufferCopy range = {c.from_offset, c.to_offset, c.bytes};
         vk.CmdCopyBuffer(order_.back(), c.from, c.to, 1, &range);
     }
@@ -232,12 +235,12 @@ int CommandList::submit() {
     if (status == kOk && in_parts_)
         status = device_->run_each(order_, fence_, most_);
     else if (status == kOk && !order_.empty())
-        status = device_->begin(order_, fence_, most_, &queue_);
+        status = device_->begin(order_, fence_, most_);
     if (status != kOk) {
-        queue_ = nullptr, reset();
+        reset();
         return status;
     }
-    submitted_ = true;
+    submitted_ = true, runs_ = !in_parts_ && !order_.empty();
     for (const std::function<int()>& task : meanwhile_) task();
     meanwhile_.clear();
     return kOk;
@@ -245,8 +248,8 @@ int CommandList::submit() {
 
 int CommandList::wait() {
     int status = kOk;
-    if (queue_) status = device_->finish(fence_, queue_);
-    queue_ = nullptr;
+    if (runs_) status = device_->finish(fence_);
+    runs_ = false;
     for (const std::function<int()>& task : tasks_)
         if (status == kOk && submitted_) status = task();
     reset();
@@ -254,8 +257,8 @@ int CommandList::wait() {
 }
 
 void CommandList::reset() {
-    if (queue_) device_->finish(fence_, queue_);
-    queue_ = nullptr, submitted_ = false;
+    if (runs_) device_->finish(fence_);
+    runs_ = submitted_ = false;
     if (is_open_) device_->vk().EndCommandBuffer(order_.back());
     is_open_ = false;
     used_ = 0;

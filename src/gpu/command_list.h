@@ -96,12 +96,16 @@ private:
     GpuDevice::Commands own_;  // of which the first used_ are recorded
     size_t used_ = 0;
     bool is_open_ = false;  // the last of them
-    // The buffers touched by copies since its last barrier, after which there is nothing else.
-    std::vector<VkBuffer> touched_;
+    // What copies have touched since its last barrier, after which there is nothing else.
+    struct Range {
+        VkBuffer buffer;
+        size_t first, end;
+    };
+    std::vector<Range> touched_;
     std::vector<VkCommandBuffer> order_;
     bool submitted_ = false;
-    GpuDevice::Queue* queue_ = nullptr;  // that it runs on; null: nothing to wait for
-    bool in_parts_ = false;              // order_ is submitted one by one
+    bool runs_ = false;      // there is something to wait for
+    bool in_parts_ = false;  // order_ is submitted one by one
     uint64_t groups_ = 0;
     int most_ = 0;  // the least that is asked for
     std::vector<VkDescriptorPool> set_pools_;

@@ -71,8 +71,9 @@ std::shared_ptr<GpuDevice> GpuDevice::open(std::shared_ptr<GpuInstance> instance
 struct GpuDevice::Queue {
     VkQueue handle;
     std::mutex mutex;
-    bool taken = false;  // by an application
-    int users = 0;       // runs of the library
+    bool taken = false;  // by an application,
+    std::thread::id by;  // in this thread
+    int users = 0;       // threads of the library that submit
 };
 
 GpuDevice::~GpuDevice() {
@@ -231,7 +232,7 @@ int GpuDevice::memory_type(MemoryUse use, uint32_t type_bits) const {
     const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
     const VkMemoryPropertyFlags cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
     const bool by_host = use == MemoryUse::kUpload || use == MemoryUse::kDownload;
-    const bool shared = use == MemoryUse::kWeights && info().type() != 0;
+    const bool shared = use == MemoryUse::kWeights && features_.unified_memory;
     int best = -1, best_score = -1;
     for (uint32_t i = 0; i < memory_.memoryTypeCount; i++) {
         const VkMemoryPropertyFlags flags = memory_.memoryTypes[i].propertyFlags;
@@ -269,37 +270,29 @@ int GpuDevice::highest_in_flight() const {
     return highest;
 }
 
-GpuDevice::Queue& GpuDevice::free_queue(std::unique_lock<std::mutex>& lock) const {
+GpuDevice::Queue* GpuDevice::free_queue(std::unique_lock<std::mutex>& lock) const {
     for (;;) {
+        bool own = true;
         for (uint32_t i = 0; i < queue_count_; i++) {
             Queue& queue = queues_[next_queue_++ % queue_count_];
-            if (!queue.taken) return queue;
+            if (!queue.taken) return &queue;
+            own = own && queue.by == std::this_thread::get_id();
         }
+        if (own) break;
         given_back_.wait(lock);
     }
-}
-
-GpuDevice::Queue& GpuDevice::begin_run() const {
-    std::unique_lock<std::mutex> lock(taking_);
-    Queue& queue = free_queue(lock);
-    queue.users++;
-    return queue;
-}
-
-void GpuDevice::end_run(Queue& queue) const {
-    {
-        std::lock_guard<std::mutex> lock(taking_);
-        queue.users--;
-    }
-    given_back_.notify_all();
+    QUOLL_LOGE("Vulkan: this thread has taken all queues of %s (%u), and given none back",
+               info().device_name(), queue_count_);
+    return nullptr;
 }
 
 VkQueue GpuDevice::acquire_queue() const {
     std::unique_lock<std::mutex> lock(taking_);
-    Queue& queue = free_queue(lock);
-    queue.taken = true;
-    while (queue.users > 0) given_back_.wait(lock);
-    return queue.handle;
+    Queue* const queue = free_queue(lock);
+    if (!queue) return VK_NULL_HANDLE;
+    queue->taken = true, queue->by = std::this_thread::get_id();
+    while (queue->users > 0) given_back_.wait(lock);
+    return queue->handle;
 }
 
 void GpuDevice::reclaim_queue(VkQueue handle) const {
@@ -311,36 +304,15 @@ void GpuDevice::reclaim_queue(VkQueue handle) const {
     given_back_.notify_all();
 }
 
-int GpuDevice::begin(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most,
-                     Queue** queue) const {
-    *queue = &begin_run();
-    const int status = submit(**queue, commands, fence, most);
-    if (status != kOk) end_run(**queue);
-    return status;
-}
-
-int GpuDevice::finish(VkFence fence, Queue* queue) const {
-    const int status = wait(fence);
-    end_run(*queue);
-    return status;
-}
-
 int GpuDevice::run(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most) const {
-    Queue* queue;
-    QUOLL_RETURN_IF_ERROR(begin(commands, fence, most, &queue));
-    return finish(fence, queue);
+    QUOLL_RETURN_IF_ERROR(begin(commands, fence, most));
+    return finish(fence);
 }
 
 int GpuDevice::run_each(const std::vector<VkCommandBuffer>& commands, VkFence fence,
                         int most) const {
-    Queue& queue = begin_run();
-    int status = kOk;
-    for (VkCommandBuffer part : commands) {
-        if (status == kOk) status = submit(queue, {part}, fence, most);
-        if (status == kOk) status = wait(fence);
-    }
-    end_run(queue);
-    return status;
+    for (VkCommandBuffer part : commands) QUOLL_RETURN_IF_ERROR(run({part}, fence, most));
+    return kOk;
 }
 
 // With flight_ held: whether anything had ended that nobody has waited for yet.
@@ -379,25 +351,44 @@ void GpuDevice::note_ended(VkFence fence) const {
     ended_.notify_all();
 }
 
-int GpuDevice::submit(Queue& queue, const std::vector<VkCommandBuffer>& commands, VkFence fence,
-                      int most) const {
-    if (lost_) return error(info().device_name(), VK_ERROR_DEVICE_LOST);
-    wait_for_turn(most);
+// A queue is used while it is submitted to, and no longer: an application may take it while a
+// thread, perhaps the same one, has yet to wait for what runs on it.
+VkResult GpuDevice::submit(const std::vector<VkCommandBuffer>& commands, VkFence fence) const {
     VkSubmitInfo submit = {VK_STRUCTURE_TYPE_SUBMIT_INFO};
     submit.commandBufferCount = (uint32_t)commands.size();
     submit.pCommandBuffers = commands.data();
     VkResult result = vk_.ResetFences(device_, 1, &fence);
-    if (result == VK_SUCCESS) {
-        std::lock_guard<std::mutex> lock(queue.mutex);
-        result = vk_.QueueSubmit(queue.handle, 1, &submit, fence);
+    if (result != VK_SUCCESS) return result;
+    Queue* queue;
+    {
+        std::unique_lock<std::mutex> lock(taking_);
+        queue = free_queue(lock);
+        if (!queue) return VK_ERROR_INITIALIZATION_FAILED;
+        queue->users++;
     }
+    {
+        std::lock_guard<std::mutex> lock(queue->mutex);
+        result = vk_.QueueSubmit(queue->handle, 1, &submit, fence);
+    }
+    {
+        std::lock_guard<std::mutex> lock(taking_);
+        queue->users--;
+    }
+    given_back_.notify_all();
+    return result;
+}
+
+int GpuDevice::begin(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most) const {
+    if (lost_) return error(info().device_name(), VK_ERROR_DEVICE_LOST);
+    wait_for_turn(most);
+    const VkResult result = submit(commands, fence);
     note_submitted(fence, result);
     if (result == VK_SUCCESS) return kOk;
     ended_.notify_all();
     return error("submission", result);
 }
 
-int GpuDevice::wait(VkFence fence) const {
+int GpuDevice::finish(VkFence fence) const {
     VkResult result = VK_NOT_READY;
     if (info().type() == 0) {  // discrete
         const auto end = std::chrono::steady_clock::now() + kAwake;

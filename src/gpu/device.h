@@ -76,13 +76,12 @@ public:
     VkResult take_commands(Commands* commands) const;
     void give_back_commands(const Commands& commands) const;
     // The two halves of run(): what was submitted has to be waited for, once, by finish().
-    struct Queue;
-    int begin(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most,
-              Queue** queue) const;
-    int finish(VkFence fence, Queue* queue) const;
-    // The same for each command buffer by itself, one after the other, on one queue.
+    int begin(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most) const;
+    int finish(VkFence fence) const;
+    // run() for each command buffer by itself, one after the other.
     int run_each(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most) const;
-    // A queue for an application alone until it gives it back; waits if all are taken.
+    // A queue for an application alone until it gives it back; waits if all are taken. Null, after
+    // a message, if this thread itself has taken all of them.
     VkQueue acquire_queue() const;
     void reclaim_queue(VkQueue queue) const;
     // The number of submissions since the device was opened; and the most that were on it at a time
@@ -95,13 +94,10 @@ public:
     int error(const char* what, VkResult result) const;
 
 private:
-    // The next queue that no application has taken, for one run.
-    Queue& begin_run() const;
-    void end_run(Queue& queue) const;
-    Queue& free_queue(std::unique_lock<std::mutex>& lock) const;
-    int submit(Queue& queue, const std::vector<VkCommandBuffer>& commands, VkFence fence,
-               int most) const;
-    int wait(VkFence fence) const;
+    struct Queue;
+    // The next queue that no application has taken; null: this thread has taken all of them.
+    Queue* free_queue(std::unique_lock<std::mutex>& lock) const;
+    VkResult submit(const std::vector<VkCommandBuffer>& commands, VkFence fence) const;
     void wait_for_turn(int most) const;
     void note_submitted(VkFence fence, VkResult result) const;
     void note_ended(VkFence fence) const;

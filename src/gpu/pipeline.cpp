@@ -1,9 +1,6 @@
 #include "gpu/pipeline.h"
 
-#include <algorithm>
-
 #include "gpu/spirv.h"
-#include "quoll/log.h"
 #include "quoll/status.h"
 #include "runtime/thread_pool.h"
 
@@ -48,7 +45,7 @@ VkResult PipelineStore::create_layout(int bindings) {
     return vk.CreatePipelineLayout(device_.handle(), &layout, nullptr, &layouts_[bindings]);
 }
 
-VkResult PipelineStore::create(const PipelineKey& key, VkPipeline* pipeline) const {
+VkResult PipelineStore::create(const PipelineKey& key, VkPipeline* pipeline) {
     const DeviceFunctions& vk = device_.vk();
     const ShaderCode code = shader_code(key.shader, key.storage);
     if (!code.words) return VK_ERROR_FEATURE_NOT_PRESENT;
@@ -84,37 +81,87 @@ VkResult PipelineStore::create(const PipelineKey& key, VkPipeline* pipeline) con
         info.stage.pNext = &subgroup;
         info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
     }
-    result = vk.CreateComputePipelines(device_.handle(), cache_, 1, &info, nullptr, pipeline);
+    {
+        std::shared_lock<std::shared_mutex> lock(cache_mutex_);
+        result = vk.CreateComputePipelines(device_.handle(), cache_, 1, &info, nullptr, pipeline);
+    }
     vk.DestroyShaderModule(device_.handle(), module, nullptr);
     return result;
 }
 
+// The pipelines among those of `keys` that nobody has made or is making. Others wait for them, so
+// they have to be made; those that are not when the claim ends, whatever the reason, are given up.
+class PipelineStore::Claim {
+public:
+    // The constructor that it begins with makes the destructor run if this one throws.
+    Claim(PipelineStore* store, const std::vector<PipelineKey>& wanted) : Claim(store) {
+        std::lock_guard<std::mutex> lock(store_.mutex_);
+        keys.reserve(wanted.size());
+        for (const PipelineKey& key : wanted)
+            if (store_.pipelines_.emplace(key, VK_NULL_HANDLE).second) keys.push_back(&key);
+    }
+    ~Claim() {
+        {
+            std::lock_guard<std::mutex> lock(store_.mutex_);
+            for (const PipelineKey* key : keys) {
+                const auto found = store_.pipelines_.find(*key);
+                if (!found->second) store_.pipelines_.erase(found);
+            }
+        }
+        store_.made_.notify_all();
+    }
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+
+    std::vector<const PipelineKey*> keys;
+
+private:
+    explicit Claim(PipelineStore* store) : store_(*store) {}
+    PipelineStore& store_;
+};
+
+int PipelineStore::make(const std::vector<const PipelineKey*>& keys, int threads) {
+    std::vector<VkResult> results(keys.size());
+    run_tasks((int64_t)keys.size(), threads, [&](int64_t i, int) {
+        VkPipeline made = VK_NULL_HANDLE;
+        results[i] = create(*keys[i], &made);
+        if (results[i] != VK_SUCCESS) return;
+        std::lock_guard<std::mutex> lock(mutex_);
+        pipelines_[*keys[i]] = made;
+        made_.notify_all();
+    });
+    int status = kOk;
+    for (size_t i = 0; i < keys.size(); i++)
+        if (results[i] != VK_SUCCESS)
+            status = device_.error(shader_name(keys[i]->shader), results[i]);
+    return status;
+}
+
+// Waits for other threads; false if one of them could not make a pipeline of these.
+bool PipelineStore::wait_for(const std::vector<PipelineKey>& keys,
+                             std::vector<VkPipeline>* pipelines) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    pipelines->clear();
+    for (const PipelineKey& key : keys) {
+        auto found = pipelines_.find(key);
+        while (found != pipelines_.end() && !found->second) {
+            made_.wait(lock);
+            found = pipelines_.find(key);
+        }
+        if (found == pipelines_.end()) return false;
+        pipelines->push_back(found->second);
+    }
+    return true;
+}
+
 int PipelineStore::get(const std::vector<PipelineKey>& keys, int threads,
                        std::vector<VkPipeline>* pipelines) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    std::vector<PipelineKey> missing;
-    for (const PipelineKey& key : keys)
-        if (!pipelines_.count(key)) missing.push_back(key);
-    std::sort(missing.begin(), missing.end());
-    const auto same = [](const PipelineKey& a, const PipelineKey& b) {
-        return !(a < b) && !(b < a);
-    };
-    missing.erase(std::unique(missing.begin(), missing.end(), same), missing.end());
-    const int count = (int)missing.size();
-    std::vector<VkPipeline> made(count, VK_NULL_HANDLE);
-    std::vector<VkResult> results(count);
-    run_tasks(count, threads, [&](int64_t i, int) { results[i] = create(missing[i], &made[i]); });
-    int status = kOk;
-    for (int i = 0; i < count; i++) {
-        if (results[i] == VK_SUCCESS)
-            pipelines_[missing[i]] = made[i];
-        else
-            status = device_.error(shader_name(missing[i].shader), results[i]);
-    }
-    pipelines->clear();
-    for (size_t i = 0; i < keys.size() && status == kOk; i++)
-        pipelines->push_back(pipelines_[keys[i]]);
-    return status;
+    // What a thread has claimed it makes before it waits for others, so that none wait in a circle.
+    do {
+        const Claim claim(this, keys);
+        QUOLL_RETURN_IF_ERROR(make(claim.keys, threads));
+    } while (!wait_for(keys, pipelines));
+    return kOk;
 }
 
 size_t PipelineStore::count() {
@@ -123,7 +170,7 @@ size_t PipelineStore::count() {
 }
 
 int PipelineStore::save(std::vector<unsigned char>* data) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<std::shared_mutex> lock(cache_mutex_);
     const DeviceFunctions& vk = device_.vk();
     size_t bytes = 0;
     VkResult result = vk.GetPipelineCacheData(device_.handle(), cache_, &bytes, nullptr);
@@ -135,7 +182,7 @@ int PipelineStore::save(std::vector<unsigned char>* data) {
 }
 
 int PipelineStore::merge(const unsigned char* data, size_t bytes) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<std::shared_mutex> lock(cache_mutex_);
     const DeviceFunctions& vk = device_.vk();
     VkPipelineCacheCreateInfo info = {VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
     info.initialDataSize = bytes, info.pInitialData = data;

@@ -3,8 +3,10 @@
 #define QUOLL_GPU_PIPELINE_H
 
 #include <array>
+#include <condition_variable>
 #include <map>
 #include <mutex>
+#include <shared_mutex>
 #include <tuple>
 #include <vector>
 
@@ -34,14 +36,16 @@ private:
     }
 };
 
+// For any number of threads.
 class PipelineStore {
 public:
     explicit PipelineStore(const GpuDevice& device) : device_(device) {}
     ~PipelineStore();
     bool open();
 
-    // Gets the pipelines of the keys; missing ones are made by up to `threads` threads. Returns 0,
-    // or a negative code after a message.
+    // Gets the pipelines of the keys; missing ones are made by up to `threads` threads. Callers at
+    // the same time make different ones side by side, and wait for each other's where they need the
+    // same. Returns 0, or a negative code after a message.
     int get(const std::vector<PipelineKey>& keys, int threads, std::vector<VkPipeline>* pipelines);
     // Saves the driver's data on all pipelines; and adds data that was saved before.
     int save(std::vector<unsigned char>* data);
@@ -52,14 +56,20 @@ public:
 
 private:
     VkResult create_layout(int bindings);
-    VkResult create(const PipelineKey& key, VkPipeline* pipeline) const;
+    VkResult create(const PipelineKey& key, VkPipeline* pipeline);
+    class Claim;
+    int make(const std::vector<const PipelineKey*>& keys, int threads);
+    bool wait_for(const std::vector<PipelineKey>& keys, std::vector<VkPipeline>* pipelines);
 
     const GpuDevice& device_;
     VkPipelineCache cache_ = VK_NULL_HANDLE;
+    // Pipelines are made by several threads at once, but not while others are merged into it.
+    std::shared_mutex cache_mutex_;
     VkDescriptorSetLayout sets_[kMostBindings + 1] = {};
     VkPipelineLayout layouts_[kMostBindings + 1] = {};
     std::mutex mutex_;
-    std::map<PipelineKey, VkPipeline> pipelines_;
+    std::condition_variable made_;
+    std::map<PipelineKey, VkPipeline> pipelines_;  // null: a thread is making it
 };
 
 }  // namespace quoll

@@ -3,14 +3,19 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "gpu/device.h"
+#include "gpu/pipeline.h"
 #include "gpu/shaders.h"
 #include "gpu/tuning.h"
 #include "quoll/log.h"
@@ -199,6 +204,95 @@ TEST(TuningTable, merges_and_refuses) {
     EXPECT_FALSE(three.merge((const unsigned char*)huge, sizeof(huge)));
     EXPECT_TRUE(three.save().empty());
     EXPECT_TRUE(three.merge(nullptr, 0));
+}
+
+// ---------------------------------------------------------------- many threads
+
+// Counts the pipelines that the driver makes while it lives, and how many at a time.
+struct CountedPipelines {
+    static PFN_vkCreateComputePipelines real;
+    static std::atomic<int> calls, running, most, wanted, fail;
+    static VkResult create(VkDevice device, VkPipelineCache cache, uint32_t count,
+                           const VkComputePipelineCreateInfo* infos,
+                           const VkAllocationCallbacks* with, VkPipeline* made) {
+        calls++;
+        const int now = ++running;
+        for (int before = most; now > before && !most.compare_exchange_weak(before, now);) {
+        }
+        // Until as many run at the same time as are wanted; 10 seconds at most.
+        for (int i = 0; i < 10000 && most < wanted; i++)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        running--;
+        if (fail-- > 0) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+        return real(device, cache, count, infos, with, made);
+    }
+    explicit CountedPipelines(int at_a_time) {
+        destroy_gpu_instance();  // with the pipelines of tests before
+        device = open_gpu(get_default_gpu_index());
+        PFN_vkCreateComputePipelines& f =
+            const_cast<DeviceFunctions&>(device->vk()).CreateComputePipelines;
+        real = f, f = create;
+        calls = running = most = fail = 0, wanted = at_a_time;
+    }
+    ~CountedPipelines() {
+        const_cast<DeviceFunctions&>(device->vk()).CreateComputePipelines = real;
+        destroy_gpu_instance();
+    }
+    std::shared_ptr<GpuDevice> device;
+};
+PFN_vkCreateComputePipelines CountedPipelines::real;
+std::atomic<int> CountedPipelines::calls, CountedPipelines::running, CountedPipelines::most,
+    CountedPipelines::wanted, CountedPipelines::fail;
+
+PipelineKey unary_key(uint32_t which) { return {Shader::unary, Storage::f32, 2, {which}}; }
+
+// Gets what `keys` says for each thread; the number of threads that failed.
+int get_in_threads(const GpuDevice& device, const std::vector<std::vector<uint32_t>>& keys,
+                   std::vector<std::vector<VkPipeline>>* made) {
+    std::atomic<int> failed(0);
+    std::vector<std::thread> threads;
+    made->resize(keys.size());
+    for (size_t t = 0; t < keys.size(); t++)
+        threads.emplace_back([&, t] {
+            const LogMute mute;
+            std::vector<PipelineKey> wanted;
+            for (const uint32_t key : keys[t]) wanted.push_back(unary_key(key));
+            failed += device.pipelines().get(wanted, 1, &(*made)[t]) != 0;
+        });
+    for (std::thread& thread : threads) thread.join();
+    return failed;
+}
+
+TEST_F(VulkanApi, different_pipelines_are_made_side_by_side) {
+    const CountedPipelines counted(2);
+    std::vector<std::vector<VkPipeline>> made;
+    EXPECT_EQ(0, get_in_threads(*counted.device, {{1}, {2}}, &made));
+    EXPECT_EQ(2, CountedPipelines::calls);
+    EXPECT_EQ(2, CountedPipelines::most);
+    EXPECT_NE(made[0], made[1]);
+}
+
+TEST_F(VulkanApi, each_pipeline_is_made_once) {
+    const CountedPipelines counted(1);
+    std::vector<std::vector<VkPipeline>> made;
+    // In orders in which threads would wait for each other if any waited before its own are made.
+    EXPECT_EQ(0, get_in_threads(*counted.device,
+                                {{1, 2, 3, 1}, {3, 2, 1, 3}, {2, 3, 1, 2}, {1, 2, 3, 1}}, &made));
+    EXPECT_EQ(3, CountedPipelines::calls);
+    EXPECT_EQ(made[0], made[3]);
+    EXPECT_EQ(made[0][0], made[0][3]);
+    EXPECT_EQ(made[0][0], made[1][2]);
+    EXPECT_EQ(made[0][1], made[2][0]);
+}
+
+// One thread gets the error; another one of those that wait for it makes the pipeline.
+TEST_F(VulkanApi, a_pipeline_that_failed_is_made_by_another_thread) {
+    const CountedPipelines counted(1);
+    CountedPipelines::fail = 1;
+    std::vector<std::vector<VkPipeline>> made;
+    EXPECT_EQ(1, get_in_threads(*counted.device, {{1}, {1}, {1}, {1}, {1}, {1}}, &made));
+    EXPECT_EQ(2, CountedPipelines::calls);
+    EXPECT_EQ(1u, counted.device->pipelines().count());
 }
 
 }  // namespace

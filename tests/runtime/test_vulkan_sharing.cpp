@@ -186,6 +186,42 @@ TEST_F(VulkanApi, submissions_of_one_thread_are_bounded) {
     EXPECT_LE(gpu.highest_in_flight(), 2);
 }
 
+// ---------------------------------------------------------------- queues of an application
+
+// By a thread whose submissions have not been waited for, as many as may be in flight.
+TEST_F(VulkanApi, a_queue_is_free_once_it_was_submitted_to) {
+    Net net;
+    net.opt.vulkan_max_in_flight = 1;
+    ASSERT_EQ(0, load_gpu(&net, kFirst));
+    Mat want, got;
+    ASSERT_EQ(0, run(net, image(), &want));
+    const VulkanDevice* device = net.vulkan_device();
+    const uint32_t family = device->info.compute_queue_family_index();
+    VkCompute cmd(device);
+    VkMat made;
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(0, ex.input("in", image()));
+    ASSERT_EQ(0, ex.extract("out", made, cmd));
+    ASSERT_EQ(0, cmd.record_download(made, got, net.opt));
+    ASSERT_EQ(0, cmd.submit());
+    std::vector<VkQueue> all;
+    {
+        const LogMute mute;
+        while (const VkQueue queue = device->acquire_queue(family)) all.push_back(queue);
+        EXPECT_NE(0, run(net, image(), &want)) << "its own thread has all queues";
+    }
+    EXPECT_FALSE(all.empty());
+    ASSERT_EQ(0, cmd.wait());
+    std::thread other([&] { EXPECT_EQ(0, run(net, image(), &want)); });  // waits for a queue
+    device->reclaim_queue(family, all.back());
+    other.join();
+    EXPECT_EQ(0, difference(got, want));
+    all.pop_back();
+    for (VkQueue queue : all) device->reclaim_queue(family, queue);
+    ASSERT_EQ(0, run(net, image(), &want));
+    EXPECT_EQ(0, difference(got, want));
+}
+
 // ---------------------------------------------------------------- the host's memory, priorities
 
 struct Pages {
