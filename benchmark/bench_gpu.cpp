@@ -191,8 +191,10 @@ int profile(const VulkanRegion& region, const std::vector<Mat>& uploads, int run
             std::vector<double>* least) {
     least->clear();
     for (int i = 0; i < runs; i++) {
-        std::vector<double> seconds;
-        QUOLL_RETURN_IF_ERROR(region.profile(uploads, &seconds));
+        RegionTimes times;
+        std::vector<Mat> downloads;
+        QUOLL_RETURN_IF_ERROR(region.run_timed(uploads, &downloads, Option(), &times));
+        const std::vector<double>& seconds = times.dispatches;
         if (least->empty()) *least = seconds;
         for (size_t k = 0; k < seconds.size(); k++) (*least)[k] = std::min((*least)[k], seconds[k]);
     }

@@ -378,7 +378,7 @@ int count_allocations(const Net& net, const std::vector<Mat>& inputs, json* row)
     return kOk;
 }
 
-int profile_runs(const Net& net, const std::vector<Mat>& inputs, int count, json* row) {
+int profile_runs(const Net& net, const std::vector<Mat>& inputs, int count, int gpu, json* row) {
     LayerProfile profile(net);
     Mat out;
     for (int i = 0; i < count; i++) {
@@ -387,6 +387,12 @@ int profile_runs(const Net& net, const std::vector<Mat>& inputs, int count, json
         profile.end_run();
     }
     (*row)["profile"] = profile.to_json();
+    if (gpu < 0) return kOk;
+    std::vector<RegionProfile> regions;
+    std::vector<double> runs;
+    const auto run = [&] { return run_once(net, inputs, nullptr, &out); };
+    QUOLL_RETURN_IF_ERROR(profile_regions(count, run, &regions, &runs));
+    (*row)["profile"] = profile.to_json(regions, runs);
     return kOk;
 }
 
@@ -473,7 +479,7 @@ int time_model(const Task& task, const Arguments& a, json* row, std::string* why
     QUOLL_RETURN_IF_ERROR(count_allocations(net, inputs, row));
     if (a.tune) QUOLL_RETURN_IF_ERROR(tune(net, inputs, task.name, row));
     if (a.report || a.cliffs || !a.profile_file.empty())
-        QUOLL_RETURN_IF_ERROR(profile_runs(net, inputs, a.loops, row));
+        QUOLL_RETURN_IF_ERROR(profile_runs(net, inputs, a.loops, a.run.gpu, row));
     return 0;
 }
 

@@ -13,11 +13,13 @@ namespace quoll {
 
 class ForwardingBackend : public Backend {
 public:
-    // To the default device.
-    explicit ForwardingBackend(const Option& opt)
-        : to_(VulkanBackend::create(get_default_gpu_index(), opt)) {}
+    explicit ForwardingBackend(const Option& opt, int device = get_default_gpu_index())
+        : to_(VulkanBackend::create(device, opt)) {}
+    // Whether the device could be opened; nothing else may be called if not.
+    bool is_open() const { return to_ != nullptr; }
     const char* name() const override { return to_->name(); }
     int prepare(const Layer& layer, const Option& opt) override { return to_->prepare(layer, opt); }
+    bool holds(const Layer& layer) const override { return to_->holds(layer); }
     void release() override { to_->release(); }
     bool supports(const Layer& layer, const std::vector<Shape>& in,
                   const std::vector<Shape>& out) const override {

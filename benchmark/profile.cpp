@@ -81,4 +81,95 @@ json LayerProfile::to_json() const {
     return {{"runs_ms", runs_}, {"layers", layers}};
 }
 
+namespace {
+
+typedef std::vector<double> Times;
+
+void add(const Times& more, Times* sum) {
+    for (size_t i = 0; i < sum->size(); i++) (*sum)[i] += more[i];
+}
+
+// The dispatches of a step, and in *ms their times together.
+json dispatches_of(const RegionProfile& region, int step, Times* ms) {
+    json found = json::array();
+    for (const RegionProfile::Dispatch& d : region.dispatches) {
+        if (d.step != step) continue;
+        found.push_back({{"shader", d.shader}, {"groups", d.groups}, {"ms", d.ms}});
+        add(d.ms, ms);
+    }
+    return found;
+}
+
+// What a submission took beyond its dispatches.
+Times waits_of(const RegionProfile& region) {
+    Times waits = region.submission;
+    for (const RegionProfile::Dispatch& d : region.dispatches)
+        for (size_t i = 0; i < waits.size(); i++) waits[i] = std::max(waits[i] - d.ms[i], 0.0);
+    return waits;
+}
+
+json between(const char* type, const RegionProfile& region, const Times& ms,
+             const json& dispatches) {
+    json entry = {{"type", type}, {"name", region.layers[0]->name}, {"macs", 0}, {"on", "between"},
+                  {"ms", ms},     {"dispatches", dispatches}};
+    for (const char* key : {"stride", "pad", "dilation", "filter", "output", "cliff"})
+        entry[key] = "";
+    return entry;
+}
+
+// Of a layer that runs several times in a run, as in a loop, the sum in each.
+Times by_run(const Times& times, size_t runs) {
+    Times sums(runs);
+    const size_t calls = times.size() / std::max<size_t>(runs, 1);
+    for (size_t i = 0; i < calls * runs; i++) sums[i / calls] += times[i];
+    return sums;
+}
+
+}  // namespace
+
+void LayerProfile::add_region(const RegionProfile& region, json* layers) const {
+    Times ms = region.upload;
+    json moves = dispatches_of(region, RegionProfile::kUpload, &ms);
+    layers->push_back(between("(upload)", region, ms, moves));
+    for (size_t step = 0; step < region.layers.size(); step++) {
+        const auto found = record_of_.find(region.layers[step]);
+        const Record unseen = {region.layers[step], {}, {}, {}, ""};
+        json layer = describe(found == record_of_.end() ? unseen : records_[found->second]);
+        ms.assign(ms.size(), 0);
+        layer["dispatches"] = dispatches_of(region, (int)step, &ms);
+        layer["ms"] = ms, layer["on"] = "vulkan";
+        layers->push_back(layer);
+    }
+    layers->push_back(between("(wait)", region, waits_of(region), json::array()));
+    ms = region.download;
+    moves = dispatches_of(region, RegionProfile::kDownload, &ms);
+    layers->push_back(between("(download)", region, ms, moves));
+}
+
+json LayerProfile::to_json(const std::vector<RegionProfile>& regions, const Times& runs) const {
+    json layers = json::array();
+    std::vector<char> told(regions.size());
+    for (const Record& record : records_) {
+        bool on_device = false;
+        for (size_t i = 0; i < regions.size(); i++) {
+            const std::vector<const Layer*>& steps = regions[i].layers;
+            if (std::find(steps.begin(), steps.end(), record.layer) == steps.end()) continue;
+            on_device = true;
+            if (!told[i]) add_region(regions[i], &layers);
+            told[i] = 1;
+        }
+        if (on_device) continue;
+        json layer = describe(record);
+        layer["ms"] = by_run(record.times, runs.size()), layer["on"] = "cpu";
+        layer["dispatches"] = json::array();
+        layers.push_back(layer);
+    }
+    Times at(runs.size());
+    for (json& layer : layers) {
+        layer["start_ms"] = at;
+        add(layer["ms"].get<Times>(), &at);
+    }
+    return {{"runs_ms", runs}, {"layers", layers}};
+}
+
 }  // namespace quoll

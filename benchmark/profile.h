@@ -9,6 +9,7 @@
 
 #include "cliffs.h"
 #include "quoll/net.h"
+#include "region_profile.h"
 
 namespace quoll {
 
@@ -27,6 +28,14 @@ public:
     // pad, dilation, filter, output: texts, "" where the operator has none; cliff: why it is one
     // (cliffs.h), or ""; start_ms, ms: [of each run]}]}
     nlohmann::json to_json() const;
+    // With the layers that a Vulkan device runs in `regions`, in the times of as many `runs`. An
+    // observer sees these layers one by one, each with copies of its own, so only the others' times
+    // are taken from it. Each layer has `on`, "cpu" or "vulkan", in addition, and on the device
+    // `dispatches`: {shader, groups, ms}. Copies, and what a submission takes beyond its
+    // dispatches, are entries (upload), (wait) and (download) on "between". All begin where the one
+    // before them ends.
+    nlohmann::json to_json(const std::vector<RegionProfile>& regions,
+                           const std::vector<double>& runs) const;
 
 private:
     struct Record {
@@ -36,6 +45,7 @@ private:
         std::string cliff;
     };
     nlohmann::json describe(const Record& record) const;
+    void add_region(const RegionProfile& region, nlohmann::json* layers) const;
     Shape input_of(const Layer& layer) const;
 
     const Net& net_;

@@ -53,8 +53,8 @@ function show(r){row=r;L=r.profile.layers.map((l,i)=>({...l,i,mid:median(l.ms),a
  const t=r.times_ms,macs=L.reduce((s,l)=>s+l.macs,0);card("median of "+t.length+" runs",ms(median(t))+" ms");card("fastest, slowest",ms(Math.min(...t))+", "+ms(Math.max(...t))+" ms");
  card("sum of layers",ms(total)+" ms");card("layers",L.length);if(macs)card("10\u2076 multiply-accumulates",(macs/1e6).toPrecision(4)),card("10\u2079 of them a second",(macs/median(t)*1e-6).toFixed(1));
  card("loading",ms(r.load_ms)+" ms");card("memory, at most",r.peak_mib.toFixed(1)+" MiB");
- from=0;to=Math.max(...L.map(l=>l.at+l.mid),1e-9);chosen=-1;$("about").textContent="";types();runs();search()}
-const text=l=>l.type+" "+l.name+": "+ms(l.mid)+" ms, "+l.share.toFixed(1)+" %"+(l.speed?", "+l.speed.toFixed(1)+" GMAC/s":"")+(l.filter?", "+l.filter:"")+" \u2192 "+l.output+(l.cliff?", "+l.cliff:"");
+ from=0;to=Math.max(...L.map(l=>l.at+l.mid),1e-9);chosen=-1;columns=all.slice(0,L.some(l=>l.on)?all.length:-2);by=Math.min(by,columns.length-1);$("about").textContent="";types();runs();search()}
+const text=l=>l.type+" "+l.name+": "+ms(l.mid)+" ms, "+l.share.toFixed(1)+" %"+(l.speed?", "+l.speed.toFixed(1)+" GMAC/s":"")+(l.filter?", "+l.filter:"")+" \u2192 "+l.output+(l.cliff?", "+l.cliff:"")+(l.on?", on "+l.on:"")+(l.dispatches||[]).map(d=>"; "+d.shader+" "+d.groups+" "+ms(median(d.ms))+" ms").join("");
 function timeline(){const W=1200,H=130,s=sv("svg",{viewBox:`0 0 ${W} ${H}`}),x=v=>18+(v-from)/(to-from)*(W-36);
  ticks(from,to,10).forEach(v=>s.append(sv("line",{x1:x(v),x2:x(v),y1:6,y2:H-20}),sv("text",{x:x(v),y:H-6,"text-anchor":"middle"},v+" ms")));
  L.forEach(l=>{if(l.at>to||l.at+l.mid<from)return;const a=x(Math.max(from,l.at)),b=x(Math.min(to,l.at+l.mid)),g=sv("rect",{x:a,y:14,width:Math.max(.6,b-a),height:H-44,fill:hue(l.type),class:(l.i===chosen?"chosen ":"")+(l.hit?"":"faint"),"data-i":l.i});
@@ -76,8 +76,9 @@ function runs(){const t=row.times_ms,W=600,H=220,low=Math.min(...t),high=Math.ma
  ticks(1,t.length,8).filter(v=>v>=1&&v===Math.round(v)).forEach(v=>s.append(sv("text",{x:x(v-1),y:H+16,"text-anchor":"middle"},"run "+v)));
  const m=median(t),line=sv("line",{x1:84,x2:W,y1:y(m),y2:y(m)});line.style.stroke="var(--hot)";s.append(line,sv("text",{x:W-4,y:y(m)-5,"text-anchor":"end"},"median "+ms(m)+" ms"));
  t.forEach((v,i)=>{const c=sv("circle",{cx:x(i),cy:y(v),r:4});c.style.fill="var(--a)";c.append(sv("title",{},"run "+(i+1)+": "+ms(v)+" ms"));s.append(c)});$("runs").replaceChildren(s)}
-const columns=[["#",l=>l.i+1],["type",l=>l.type,1],["name",l=>l.name,1],["median ms",l=>l.mid,0,ms],["least",l=>l.low,0,ms],["most",l=>l.high,0,ms],["%",l=>l.share,0,v=>v.toFixed(1)],["sum %",l=>l.cdf,0,v=>v.toFixed(1)],
- ["GMAC/s",l=>l.speed,0,v=>v.toFixed(1)],["filter",l=>l.filter,1],["stride",l=>l.stride,1],["output",l=>l.output,1]];
+const all=[["#",l=>l.i+1],["type",l=>l.type,1],["name",l=>l.name,1],["median ms",l=>l.mid,0,ms],["least",l=>l.low,0,ms],["most",l=>l.high,0,ms],["%",l=>l.share,0,v=>v.toFixed(1)],["sum %",l=>l.cdf,0,v=>v.toFixed(1)],
+ ["GMAC/s",l=>l.speed,0,v=>v.toFixed(1)],["filter",l=>l.filter,1],["stride",l=>l.stride,1],["output",l=>l.output,1],["on",l=>l.on,1],["dispatches",l=>l.dispatches&&l.dispatches.length]];
+let columns=all;
 function table(){const t=$("layers"),h=el("tr");t.replaceChildren(h);
  columns.forEach((c,i)=>{const th=el("th",c[0]+(i===by?up?" \u25b2":" \u25bc":""),c[2]?"t":"");th.onclick=()=>{up=by===i?!up:!!c[2]||i===0;by=i;table()};h.append(th)});
  L.filter(l=>l.hit).sort((a,b)=>{const x=columns[by][1](a)??-1,y=columns[by][1](b)??-1;return(x<y?-1:x>y?1:0)*(up?1:-1)}).forEach(l=>{const tr=el("tr",null,"row"+(l.i===chosen?" chosen":""));

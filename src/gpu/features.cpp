@@ -164,8 +164,7 @@ std::vector<VkCooperativeMatrixPropertiesKHR> list_matrices(const InstanceFuncti
                         VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR);
 }
 
-bool choose_queue_family(const InstanceFunctions& vk, VkPhysicalDevice device, uint32_t* family,
-                         uint32_t* queues) {
+ComputeFamily choose_queue_family(const InstanceFunctions& vk, VkPhysicalDevice device) {
     uint32_t count = 0;
     vk.GetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
     std::vector<VkQueueFamilyProperties> families(count);
@@ -177,10 +176,12 @@ bool choose_queue_family(const InstanceFunctions& vk, VkPhysicalDevice device, u
         if (best < 0 || !(flags & VK_QUEUE_GRAPHICS_BIT)) best = (int)i;
         if (!(flags & VK_QUEUE_GRAPHICS_BIT)) break;
     }
-    if (best < 0) return false;
-    *family = (uint32_t)best;
-    *queues = std::min(kMostQueues, families[best].queueCount);
-    return true;
+    if (best < 0) return {};
+    ComputeFamily family;
+    family.index = (uint32_t)best;
+    family.queues = std::min(kMostQueues, families[best].queueCount);
+    family.timestamp_bits = families[best].timestampValidBits;
+    return family;
 }
 
 GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device) {

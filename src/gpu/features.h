@@ -43,10 +43,14 @@ struct GpuFeatures {
     bool ycbcr = false;
     bool addresses = false;  // of buffers
 };
-// Chooses a queue family for compute, if possible one without graphics, whose work does not wait
-// behind that of the screen, and the number of queues to use; false: there is none.
-bool choose_queue_family(const InstanceFunctions& vk, VkPhysicalDevice device, uint32_t* family,
-                         uint32_t* queues);
+// A queue family for compute, if possible one without graphics, whose work does not wait behind
+// that of the screen.
+struct ComputeFamily {
+    uint32_t index = 0;
+    uint32_t queues = 0;          // to use; 0: there is no such family
+    uint32_t timestamp_bits = 0;  // that count; 0: its queues write no timestamps
+};
+ComputeFamily choose_queue_family(const InstanceFunctions& vk, VkPhysicalDevice device);
 // All answers to a question about a device; none if the loader does not know the function (null).
 // Only to be asked of devices that have its extension.
 template <class Answer>

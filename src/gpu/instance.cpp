@@ -141,7 +141,8 @@ GpuInfo GpuInstance::probe(VkPhysicalDevice device) const {
     probe_subgroups(device, &info);
     probe_types(device, &info);
     probe_matrices(&info);
-    choose_queue_family(vk_, device, &info.queue_family_, &info.queue_count_);
+    const ComputeFamily family = choose_queue_family(vk_, device);
+    info.queue_family_ = family.index, info.queue_count_ = family.queues;
     return info;
 }
 

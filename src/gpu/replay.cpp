@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "quoll/gpu.h"
+#include "quoll/log.h"
 #include "quoll/status.h"
 
 namespace quoll {
@@ -32,6 +34,11 @@ bool is_given(const Dispatch& dispatch) {
 
 std::unique_ptr<Replay> Replay::create(const GpuDevice& device, const Program& program, bool timed,
                                        MemoryUse staging) {
+    if (timed && device.compute_family().timestamp_bits == 0) {
+        QUOLL_LOGE("Vulkan: %s has no timestamps, which tell how long dispatches take",
+                   device.info().device_name());
+        return nullptr;
+    }
     std::unique_ptr<Replay> replay(new Replay(device, staging != MemoryUse::kDevice));
     if (!replay->allocate(program, timed, staging)) return nullptr;
     VkResult result = replay->create_objects(program, timed);
@@ -246,8 +253,9 @@ int Replay::times(std::vector<double>* seconds) const {
         device_.handle(), queries_, 0, query_count_, ticks.size() * 8, ticks.data(), 8,
         VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
     if (result != VK_SUCCESS) return device_.error("timestamps", result);
+    const uint64_t valid = ~(uint64_t)0 >> (64 - device_.compute_family().timestamp_bits);
     for (uint32_t end : ends_)
-        seconds->push_back((double)(ticks[end] - ticks[end - 1]) * 1e-9 *
+        seconds->push_back((double)((ticks[end] - ticks[end - 1]) & valid) * 1e-9 *
                            device_.limits().timestampPeriod);
     return kOk;
 }

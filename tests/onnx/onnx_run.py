@@ -12,6 +12,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get('QUOLL_BIN', ROOT / 'build' / 'bin'))
 
 
+# QUOLL_TEST_GPU: the number of a Vulkan device. Nets run there as far as the device can, whether it is worth their copies or not.
+GPU = os.environ.get('QUOLL_TEST_GPU', '')
+
+
 class Failure(Exception):
     """A program ended with an error; the message is the last of what it said."""
 
@@ -65,9 +69,14 @@ def places(array, table):
     return np.array([at.get(str(text), -1) for text in array.ravel()], np.int64).reshape(array.shape)
 
 
-def run(net, inputs, outputs, folder, *options, program=(BIN / 'enginerun',)):
+def run(net, inputs, outputs, folder, *options, program=None):
     """Outputs (names) as arrays, for inputs as a dict of arrays; strings are strings."""
-    arguments = [*program, *net, *options]
+    if program:
+        arguments = [*program, *net, *options]
+    elif GPU and '--gpu' not in options:
+        arguments = [BIN / 'tests' / 'enginerun_device', *net, *options, '--gpu', GPU]
+    else:
+        arguments = [BIN / 'enginerun', *net, *options]
     tables = strings_of(net)
     for i, (name, array) in enumerate(inputs.items()):
         path = pathlib.Path(folder) / f'in{i}.npy'

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Runs the official ONNX test cases through onnx2engine and enginerun.
 
-Usage: run_node_tests.py [--generated] [--jobs N] [--filter TEXT] [--list-failures] [FOLDER...]
+Usage: run_node_tests.py [--generated] [--one-each] [--jobs N] [--filter TEXT] [--list-failures] [FOLDER...]
 
 FOLDER holds cases as Debian's libonnx-testdata has them (default: node, simple, pytorch-operator and
-pytorch-converted of that package). --generated: the cases that the onnx Python package makes, besides.
+pytorch-converted of that package). --generated: the cases that the onnx Python package makes, besides. --one-each: one case for each set of operators.
+QUOLL_TEST_GPU=N: on a Vulkan device (onnx_run.py).
 A case passes when every output has the declared type, shape and values at the case's tolerance (rtol 1e-3, atol
 1e-7 where it says none). expected_failures.txt lists those that are known not to, with the reason; a case that is
 listed and passes is an error, too, so that the list stays true; debian:NAME and generated:NAME are of one origin.
@@ -149,6 +150,13 @@ def run_case(case):
     return ''
 
 
+def operators(case):
+    try:
+        return frozenset(node.op_type for node in case.load()[0].graph.node)
+    except Exception:  # run_case() says why
+        return case.name
+
+
 def expected_failures():
     """Patterns of names, with the reason; one that begins with OUTSIDE means no inference operator on numeric tensors."""
     expected = {}
@@ -163,6 +171,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('folders', nargs='*', type=pathlib.Path)
     parser.add_argument('--generated', action='store_true')
+    parser.add_argument('--one-each', action='store_true')
     parser.add_argument('--jobs', type=int, default=2)
     parser.add_argument('--filter', default='')
     parser.add_argument('--list-failures', action='store_true', help='every case that fails, expected or not')
@@ -172,6 +181,8 @@ def main():
     if arguments.generated:
         cases.update({case.name: case for case in generated_cases()})
     chosen = [case for name, case in sorted(cases.items()) if arguments.filter in name]
+    if arguments.one_each:
+        chosen = list({operators(case): case for case in chosen}.values())
     expected = expected_failures()
     passed, known, outside, wrong = 0, 0, 0, []
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:

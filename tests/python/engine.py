@@ -4,7 +4,7 @@ import tempfile
 
 import numpy as np
 
-from conftest import last_line, run_program
+from conftest import enginerun_of_device, last_line, run_program
 
 class EngineError(Exception):
     pass
@@ -21,7 +21,8 @@ def run_engine(param, binary, inputs, outputs, *args, env=None):
             command += ['--input', f'{name}={folder}/in{i}.npy']
         for i, name in enumerate(outputs):
             command += ['--output', f'{name}={folder}/out{i}.npy']
-        done = run_program('enginerun', *command, *args, env=env)
+        program, gpu = enginerun_of_device(args)
+        done = run_program(program, *command, *args, *gpu, env=env)
         if done.returncode != 0:
             raise EngineError(f'exit {done.returncode}: {last_line(done.stderr)}')
         return {name: np.load(folder / f'out{i}.npy') for i, name in enumerate(outputs)}

@@ -238,10 +238,12 @@ TEST_F(Vulkan, profile_times_each_dispatch) {
     EXPECT_EQ((std::vector<bool>{false, true, true, true}), barriers);
     EXPECT_GE(vulkan.arena_bytes(), 2 * 16 * 16 * 8 * sizeof(float));
     EXPECT_LT(vulkan.arena_bytes(), 3 * 16 * 16 * 8 * sizeof(float));
-    std::vector<double> seconds;
+    RegionTimes times;
+    const std::vector<double>& seconds = times.dispatches;
+    std::vector<Mat> downloads;
     Mat six(16, 16, 6);
     six.fill(1.f);
-    ASSERT_EQ(0, vulkan.profile({six}, &seconds));
+    ASSERT_EQ(0, vulkan.run_timed({six}, &downloads, Option(), &times));
     ASSERT_EQ(4u, seconds.size());
     double sum = 0;
     for (double s : seconds) {

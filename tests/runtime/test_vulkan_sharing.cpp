@@ -12,6 +12,8 @@
 #include "gpu/device.h"
 #include "gpu/program.h"
 #include "gpu/shaders.h"
+#include "layer/vulkan/compiled_region.h"
+#include "quoll/log.h"
 #include "runtime/log_mute.h"
 #include "vulkan_nets.h"
 
@@ -69,6 +71,67 @@ TEST_F(VulkanApi, dispatches_are_timed_one_by_one) {
     EXPECT_EQ(1u, gpu.submissions() - begin - first);
     // Twice for the convolution, twice for what follows it, and the run.
     EXPECT_GE(first, 2u * 2 + 1);
+}
+
+class LastTimes final : public RegionTimer {
+public:
+    void ran(const VulkanRegion& region, const RegionTimes& times) override {
+        EXPECT_EQ(region.program().dispatches.size(), times.dispatches.size());
+        submissions = region.program().submissions.size() + 1, last = times;
+    }
+    size_t submissions = 0;
+    RegionTimes last;
+};
+
+TEST_F(VulkanApi, slices_are_timed_too) {
+    Net net;
+    net.opt.vulkan_slice_us = 1;
+    ASSERT_EQ(0, load_gpu(&net, kFirst));
+    Mat want, got;
+    ASSERT_EQ(0, run(net, image(), &want));
+    {
+        LastTimes times;
+        ASSERT_EQ(0, run(net, image(), &got));
+        EXPECT_EQ(0.0, difference(got, want));
+        EXPECT_GT(times.submissions, 1u);
+        EXPECT_GT(times.last.submission, 0);
+        for (double seconds : times.last.dispatches) {
+            EXPECT_GE(seconds, 0);
+            EXPECT_LE(seconds, times.last.submission);
+        }
+        times.submissions = 0;
+        std::thread([&] { EXPECT_EQ(0, run(net, image(), &got)); }).join();
+        EXPECT_EQ(0u, times.submissions);  // of its own thread alone
+    }
+    EXPECT_EQ(0, run(net, image(), &got));
+}
+
+TEST_F(VulkanApi, a_queue_without_timestamps) {
+    destroy_gpu_instance();
+    const std::shared_ptr<GpuDevice> gpu = open_gpu(get_default_gpu_index());
+    Net whole, sliced;
+    sliced.opt.vulkan_slice_us = 1;
+    ASSERT_EQ(0, load_gpu(&whole, kSecond));
+    ASSERT_EQ(0, load_gpu(&sliced, kSecond));
+    Mat in(16, 16, 8), want, got;
+    in.fill(1.f);
+    ASSERT_EQ(0, run(whole, in, &want));
+    const_cast<ComputeFamily&>(gpu->compute_family()).timestamp_bits = 0;
+    static std::string said;
+    said.clear();
+    set_log_sink([](LogLevel, const char* text, void*) { said += text; }, nullptr);
+    EXPECT_EQ(0, run(sliced, in, &got));
+    EXPECT_EQ(0.0, difference(got, want));
+    EXPECT_NE(std::string::npos, said.find("no timestamps: each dispatch is a slice")) << said;
+    said.clear();
+    {
+        LastTimes times;
+        EXPECT_NE(0, run(whole, in, &got));
+        EXPECT_NE(std::string::npos, said.find("no timestamps, which tell how long")) << said;
+    }
+    set_log_sink(nullptr, nullptr);
+    EXPECT_EQ(0, run(whole, in, &got));
+    destroy_gpu_instance();
 }
 
 // Parts whose code says at which group they begin, as for drivers that ignore it.

@@ -3,6 +3,7 @@
 // multiplied as floats.
 #include <math.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "product_check.h"
 #include "quoll/gpu.h"
 #include "quoll/net.h"
+#include "random_weights.h"
 
 namespace quoll {
 namespace {
@@ -190,6 +192,29 @@ TEST_F(VulkanTypes, int8_sums_are_exact) {
         {112, 112, 32, 128, 3, 1, 1, 1, false}, {12, 12, 24, 36, 3, 1, 1, 3, false}};
     for (const Int8Case& c : cases)
         for (bool half : {false, true}) expect_whole_sums(c, half);
+}
+
+// Prior boxes are constants in f32, whatever the host made of the inputs that came before them.
+TEST_F(VulkanTypes, constants_behind_inputs_in_halves) {
+    const char* const text =
+        "7767517\n3 3\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in a 0=8 1=3 4=1 6=288\n"
+        "PriorBox prior 1 1 a out -23300=1,60 -23302=1,2 9=320 10=240 13=0.5\n";
+    Mat in(8, 8, 4), got[2];
+    in.fill(0.5f);
+    for (bool gpu : {false, true}) {
+        Net net;
+        net.opt.use_vulkan_compute = gpu;
+        net.opt.use_fp16_storage = true;
+        ASSERT_EQ(0, net.load_param_mem(text));
+        ASSERT_EQ(0, net.load_model(RandomWeights()));
+        Extractor ex = net.create_extractor();
+        ASSERT_EQ(0, ex.input("in", in));
+        ASSERT_EQ(0, ex.extract("out", got[gpu]));
+    }
+    ASSERT_EQ(got[0].total(), got[1].total());
+    for (size_t i = 0; i < got[0].total(); i++)
+        ASSERT_NEAR(got[0][i], got[1][i], 1e-3 * std::max(1.f, fabsf(got[0][i]))) << i;
 }
 
 TEST_F(VulkanTypes, int8_sums_beyond_floats) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "gpu/command_list.h"
 #include "gpu/pool_block.h"
@@ -22,7 +23,17 @@ namespace {
 const int kMostReplays = 4;
 const size_t kFirstConstants = 4096;
 
+thread_local RegionTimer* timer = nullptr;
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
 }  // namespace
+
+RegionTimer::RegionTimer() : outer_(timer) { timer = this; }
+RegionTimer::~RegionTimer() { timer = outer_; }
 
 VulkanRegion::VulkanRegion(std::shared_ptr<GpuDevice> device, std::shared_ptr<WeightStore> weights)
     : device_(device), weights_(weights), constants_(new WeightStore(*device, kFirstConstants)) {}
@@ -104,6 +115,11 @@ int VulkanRegion::time_dispatches(int runs, const Option& opt, std::vector<doubl
 int VulkanRegion::divide(const Option& opt) {
     std::vector<double> seconds;
     for (size_t i = 1; i < program_.dispatches.size(); i++) program_.submissions.push_back(i);
+    if (device_->compute_family().timestamp_bits == 0) {
+        QUOLL_LOGW("Vulkan: %s has no timestamps: each dispatch is a slice of its own",
+                   device_->info().device_name());
+        return kOk;
+    }
     QUOLL_RETURN_IF_ERROR(time_dispatches(2, opt, &seconds));
     return program_.divide(*device_, seconds, opt.vulkan_slice_us * 1e-6);
 }
@@ -211,6 +227,38 @@ int VulkanRegion::check_faults(const Replay& replay) const {
     return status;
 }
 
+int VulkanRegion::run_replay(Replay& replay, size_t size, const std::vector<Mat>& uploads,
+                             std::vector<Mat>* downloads, const Option& opt,
+                             RegionTimes* times) const {
+    const double begin = times ? now() : 0;
+    write_uploads(uploads, replay.upload(), opt.num_threads);
+    const double submitted = times ? now() : 0;
+    QUOLL_RETURN_IF_ERROR(replay.run(opt.vulkan_max_in_flight));
+    const double ended = times ? now() : 0;
+    QUOLL_RETURN_IF_ERROR(check_faults(replay));
+    QUOLL_RETURN_IF_ERROR(read_downloads(replay.download(), size, downloads, opt));
+    if (!times) return kOk;
+    *times = {submitted - begin, ended - submitted, now() - ended, {}};
+    return replay.times(&times->dispatches);
+}
+
+int VulkanRegion::run_timed(const std::vector<Mat>& uploads, std::vector<Mat>* downloads,
+                            const Option& opt, RegionTimes* times) const {
+    size_t size;
+    QUOLL_RETURN_IF_ERROR(find_size(uploads, &size));
+    std::unique_ptr<Replay> replay;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        replay = std::move(timed_);
+    }
+    if (!replay) replay = Replay::create(*device_, program_, true);
+    if (!replay || replay->set_size(program_, size) != kOk) return kError;
+    QUOLL_RETURN_IF_ERROR(run_replay(*replay, size, uploads, downloads, opt, times));
+    std::lock_guard<std::mutex> lock(mutex_);
+    timed_ = std::move(replay);
+    return kOk;
+}
+
 int VulkanRegion::run(const std::vector<Mat>& uploads, std::vector<Mat>* downloads,
                       const Option& opt) const {
     size_t size;
@@ -219,12 +267,15 @@ int VulkanRegion::run(const std::vector<Mat>& uploads, std::vector<Mat>* downloa
         QUOLL_LOGE("Vulkan: a region with caches on the device is recorded, not run");
         return kError;
     }
+    if (timer) {
+        RegionTimes times;
+        QUOLL_RETURN_IF_ERROR(run_timed(uploads, downloads, opt, &times));
+        timer->ran(*this, times);
+        return kOk;
+    }
     std::unique_ptr<Replay> replay = take(size);
     if (!replay) return kOutOfMemory;
-    write_uploads(uploads, replay->upload(), opt.num_threads);
-    int status = replay->run(opt.vulkan_max_in_flight);
-    if (status == kOk) status = check_faults(*replay);
-    if (status == kOk) status = read_downloads(replay->download(), size, downloads, opt);
+    const int status = run_replay(*replay, size, uploads, downloads, opt, nullptr);
     give_back(std::move(replay));
     return status;
 }
@@ -388,14 +439,6 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
     if (recorded->replay->faults())
         list->then([recorded] { return recorded->region->check_faults(*recorded->replay); });
     return list->copy(r.behind);
-}
-
-int VulkanRegion::profile(const std::vector<Mat>& uploads, std::vector<double>* seconds) const {
-    const std::unique_ptr<Replay> replay = Replay::create(*device_, program_, true);
-    if (!replay) return kError;
-    write_uploads(uploads, replay->upload(), 1);
-    QUOLL_RETURN_IF_ERROR(replay->run());
-    return replay->times(seconds);
 }
 
 }  // namespace quoll

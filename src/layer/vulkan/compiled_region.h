@@ -15,6 +15,28 @@
 namespace quoll {
 
 class RegionCompiler;
+class VulkanRegion;
+
+// Seconds that the parts of a run took: copies by the host, the submission with all waiting for it,
+// and each dispatch by the device's timestamps.
+struct RegionTimes {
+    double upload = 0, submission = 0, download = 0;
+    std::vector<double> dispatches;
+};
+
+// While there is one, the regions that its thread runs (not those that it records) are timed, which
+// takes longer.
+class RegionTimer {
+public:
+    virtual void ran(const VulkanRegion& region, const RegionTimes& times) = 0;
+
+protected:
+    RegionTimer();
+    ~RegionTimer();  // not virtual: programs have RTTI, which a class of the library lacks
+
+private:
+    RegionTimer* const outer_;
+};
 
 class VulkanRegion : public CompiledRegion, public std::enable_shared_from_this<VulkanRegion> {
 public:
@@ -35,11 +57,13 @@ public:
     // sizes: the shapes of all values in each size that the region has.
     int finish(const Region& region, const std::vector<std::vector<Shape>>& sizes,
                const RegionCompiler& compiler, Storage storage, const Option& opt);
-    // Seconds of each dispatch of one run on these uploads, by timestamps of the device.
-    int profile(const std::vector<Mat>& uploads, std::vector<double>* seconds) const;
+    // run() with times.
+    int run_timed(const std::vector<Mat>& uploads, std::vector<Mat>* downloads, const Option& opt,
+                  RegionTimes* times) const;
     // The least seconds of each dispatch in some runs on zeros.
     int time_dispatches(int runs, const Option& opt, std::vector<double>* least) const;
     const Program& program() const { return program_; }
+    const std::vector<const Layer*>& layers() const { return layers_; }
 
 private:
     // each: in a submission of its own.
@@ -47,6 +71,8 @@ private:
     int divide(const Option& opt);
     // size: that of the run.
     std::unique_ptr<Replay> take(size_t size) const;
+    int run_replay(Replay& replay, size_t size, const std::vector<Mat>& uploads,
+                   std::vector<Mat>* downloads, const Option& opt, RegionTimes* times) const;
     template <class M>
     int find_size(const std::vector<M>& uploads, size_t* size) const;
     void give_back(std::unique_ptr<Replay> replay) const;
@@ -88,6 +114,7 @@ private:
     mutable std::vector<std::unique_ptr<Replay>> idle_;
     mutable int count_ = 0;
     mutable std::vector<std::unique_ptr<Replay>> recorded_;  // idle ones of record()
+    mutable std::unique_ptr<Replay> timed_;                  // idle; of run_timed()
 };
 
 // What the VulkanBackend has compiled.

@@ -30,7 +30,7 @@ public:
         QUOLL_RETURN_IF_ERROR(r.constants(words, &values));
         const Rows rows = rows_of(out[0]);
         r.dispatch_linear(Shader::upload, {0, (int)Layout::kPlanar}, {values, r.write(out[0])},
-                          {rows.vectors(), rows.vectors(), rows.length, 1, 0, out[0].first / 4},
+                          {rows.vectors(), rows.vectors(), rows.length, 1, 0, out[0].first / 4, 0},
                           rows.vectors());
         return kOk;
     }
