@@ -20,6 +20,7 @@ case "${1:-}" in
                 armv7 | himix100 | himix200 | v831) packages+=(g++-arm-linux-gnueabihf qemu-user) ;;
                 arm-softfloat) packages+=(g++-arm-linux-gnueabi qemu-user) ;;
                 riscv64) packages+=(g++-riscv64-linux-gnu qemu-user) ;;
+                riscv64-v) packages+=(clang-16 g++-riscv64-linux-gnu qemu-user) ;;
                 loongarch64) packages+=(g++-loongarch64-linux-gnu qemu-user) ;;
                 powerpc64le) packages+=(g++-powerpc64le-linux-gnu qemu-user) ;;
                 mips64el) packages+=(g++-mips64el-linux-gnuabi64 qemu-user) ;;

@@ -68,7 +68,7 @@ def write_input(param, path):
 def count(args, plugin, folder, param, cpu, runs):
     """{function: counts by class} of a process with so many runs after its first."""
     out = folder / 'counts.txt'
-    command = ['qemu-aarch64', '-L', args.sysroot, '-cpu', cpu.replace(':', ','), '-plugin', f'{plugin},out={out}', args.worker, param,
+    command = [args.emulator, '-L', args.sysroot, '-cpu', cpu.replace(':', ','), '-plugin', f'{plugin},out={out}', args.worker, param,
                folder / (param.stem + '.bin'), folder / (param.stem + '.in'), '--threads', '1', *args.options]
     subprocess.run(list(map(str, command)), input=f'run {runs}\n', text=True, check=True, stdout=subprocess.DEVNULL)
     functions = {}
@@ -96,6 +96,7 @@ def main():
     parser.add_argument('--functions', type=int, default=0, help='lists so many functions that take the most')
     parser.add_argument('--worker', default=ROOT / 'build-aarch64/bin/bench_worker')
     parser.add_argument('--benchmark', default=ROOT / 'build/bin/benchmark', help='of this machine; makes the weights')
+    parser.add_argument('--emulator', default='qemu-aarch64', help='of another processor: then only the numbers of all instructions are right')
     parser.add_argument('--sysroot', default='/usr/aarch64-linux-gnu')
     parser.add_argument('options', nargs='*', help='of bench_worker, after --')
     args = parser.parse_args()

@@ -66,6 +66,7 @@ int cpu_support_x86_avx512_bf16();
 int cpu_support_x86_avx512_fp16();
 int cpu_support_x86_amx_int8();  // with tiles that the operating system has granted
 int cpu_support_x86_amx_bf16();
+int cpu_support_riscv_v();
 
 // The number of logical processors, and of physical cores, that this process may run on: those of
 // its affinity mask when the library first looked, limited by cgroup CPU quotas (rounded up). At

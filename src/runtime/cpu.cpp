@@ -159,6 +159,7 @@ int cpu_support_x86_amx_int8() {
 int cpu_support_x86_amx_bf16() {
     return host_has(CpuFeature::amx_tile) && host_has(CpuFeature::amx_bf16);
 }
+int cpu_support_riscv_v() { return host_has(CpuFeature::rvv); }
 
 int get_cpu_count() { return paid(topology().all.num_enabled()); }
 int get_little_cpu_count() { return paid(topology().little.num_enabled()); }

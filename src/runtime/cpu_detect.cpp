@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
-#if (defined(__aarch64__) || defined(__arm__)) && defined(__linux__)
+#if (defined(__aarch64__) || defined(__arm__) || defined(__riscv)) && defined(__linux__)
 #include <sys/auxv.h>
 #elif defined(__aarch64__) && defined(__APPLE__)
 #include <sys/sysctl.h>
@@ -237,6 +237,19 @@ CpuFeatures read_features() { return CpuFeatures(bits_of(F::neon)); }
 
 // A module whose vectors the engine does not know is not loaded at all.
 CpuFeatures read_features() { return CpuFeatures(bits_of(F::simd128)); }
+
+#elif defined(__riscv) && defined(__linux__)
+
+// AT_HWCAP has a bit for each extension of one letter. Vendors' kernels set it for the draft of V
+// as well (version 0.7.1, T-Head's C906 and C910): those need QUOLL_CPU_MASK=scalar.
+CpuFeatures read_features() {
+    return CpuFeatures(getauxval(AT_HWCAP) >> ('V' - 'A') & 1 ? bits_of(F::rvv) : 0);
+}
+
+#elif defined(__VSX__)
+
+// What the compiler is told to expect of every machine.
+CpuFeatures read_features() { return CpuFeatures(bits_of(F::vsx)); }
 
 #else
 

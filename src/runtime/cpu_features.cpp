@@ -23,13 +23,17 @@ constexpr uint64_t bits_of(Features... features) {
     return ((uint64_t(1) << int(features)) | ... | 0);
 }
 
-enum Architecture { any, x86, arm, wasm };
+enum Architecture { any, x86, arm, wasm, riscv, power };
 #if defined(__x86_64__) || defined(__i386__)
 constexpr Architecture kArchitecture = x86;
 #elif defined(__aarch64__) || defined(__arm__)
 constexpr Architecture kArchitecture = arm;
 #elif defined(__wasm__)
 constexpr Architecture kArchitecture = wasm;
+#elif defined(__riscv)
+constexpr Architecture kArchitecture = riscv;
+#elif defined(__powerpc64__)
+constexpr Architecture kArchitecture = power;
 #else
 constexpr Architecture kArchitecture = any;
 #endif
@@ -43,26 +47,45 @@ struct Level {
     Architecture architecture;
     const char* word;
     uint64_t allowed;
-    bool is_here() const { return architecture == any || architecture == kArchitecture; }
+    constexpr bool is_here() const { return architecture == any || architecture == kArchitecture; }
 };
-constexpr Level kLevels[] = {
+constexpr Level kAllLevels[] = {
 #define QUOLL_CPU_LEVEL(architecture, word, features) {architecture, #word, kLevel_##word},
 #include "runtime/cpu_levels.inc"
 #undef QUOLL_CPU_LEVEL
 };
+constexpr int count_levels() {
+    int count = 0;
+    for (const Level& level : kAllLevels) count += level.is_here();
+    return count;
+}
+// Those of this architecture, so that the library holds no others.
+struct Levels {
+    Level levels[count_levels()] = {};
+    constexpr Levels() {
+        int i = 0;
+        for (const Level& level : kAllLevels)
+            if (level.is_here()) levels[i++] = level;
+    }
+};
+constexpr Levels kLevels;
 
 // The features of this architecture have the numbers from first to before last.
-constexpr int kFirstFeature = kArchitecture == arm    ? int(F::neon)
-                              : kArchitecture == wasm ? int(F::simd128)
+constexpr int kFirstFeature = kArchitecture == arm     ? int(F::neon)
+                              : kArchitecture == wasm  ? int(F::simd128)
+                              : kArchitecture == riscv ? int(F::rvv)
+                              : kArchitecture == power ? int(F::vsx)
+                                                       : 0;
+constexpr int kLastFeature = kArchitecture == x86     ? int(F::neon)
+                             : kArchitecture == arm   ? int(F::simd128)
+                             : kArchitecture == wasm  ? int(F::rvv)
+                             : kArchitecture == riscv ? int(F::vsx)
+                             : kArchitecture == power ? int(F::count)
                                                       : 0;
-constexpr int kLastFeature = kArchitecture == x86    ? int(F::neon)
-                             : kArchitecture == arm  ? int(F::simd128)
-                             : kArchitecture == wasm ? int(F::count)
-                                                     : 0;
 
 const Level* find_level(const std::string& word) {
-    for (const Level& level : kLevels)
-        if (level.is_here() && equal_ignoring_case(word.c_str(), level.word)) return &level;
+    for (const Level& level : kLevels.levels)
+        if (equal_ignoring_case(word.c_str(), level.word)) return &level;
     return nullptr;
 }
 
@@ -95,8 +118,8 @@ bool parse_mask(const char* mask, uint64_t* allowed) {
 
 void warn_unknown_mask(const char* where, const char* mask) {
     std::string legal;
-    for (const Level& level : kLevels)
-        if (level.is_here()) legal.append(legal.empty() ? "" : ", ").append(level.word);
+    for (const Level& level : kLevels.levels)
+        legal.append(legal.empty() ? "" : ", ").append(level.word);
     QUOLL_LOGW(
         "[cpu] %s: expected one of %s, or a list of these and of features; got '%.64s', "
         "ignored",

@@ -22,7 +22,11 @@
 #include <type_traits>
 #include <utility>
 
+#if defined(HWY_COMPILE_ONLY_EMU128)
+#include "simd/vector_extensions.h"
+#else
 #include "hwy/highway.h"
+#endif
 
 #define QUOLL_INLINE HWY_INLINE
 #define QUOLL_RESTRICT HWY_RESTRICT
@@ -36,7 +40,9 @@ namespace quoll {
 namespace simd {
 namespace {
 
+#if !defined(HWY_COMPILE_ONLY_EMU128)
 namespace hn = hwy::HWY_NAMESPACE;
+#endif
 
 constexpr size_t kLanes = HWY_LANES(float);
 
@@ -49,7 +55,8 @@ constexpr bool has_masking() {
 }
 
 // True where fma rounds once.
-constexpr bool kHasFma = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
+constexpr bool kHasFma = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 ||
+                         HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_EMU128;
 // True where vectors are divided and have square roots, rounded as they should be. 32-bit ARM lacks
 // the instructions, and Highway's replacements are less exact.
 constexpr bool kHasDivision = HWY_HAVE_FLOAT64 || HWY_TARGET != HWY_NEON;
@@ -190,7 +197,7 @@ struct vec<T, N, true> {
 
     static QUOLL_INLINE vec load_n(const T* p, size_t n) {
         if (n >= N) return load(p);
-        if (has_masking<T, N>()) {
+        if constexpr (has_masking<T, N>()) {
             return {hn::MaskedLoad(hn::FirstN(Tag(), n), Tag(), p)};
         }
         alignas(64) T part[N] = {};
@@ -199,7 +206,7 @@ struct vec<T, N, true> {
     }
     QUOLL_INLINE void store_n(T* p, size_t n) const {
         if (n >= N) return store(p);
-        if (has_masking<T, N>()) {
+        if constexpr (has_masking<T, N>()) {
             return hn::BlendedStore(v, hn::FirstN(Tag(), n), Tag(), p);
         }
         alignas(64) T part[N];

@@ -42,7 +42,7 @@ def test_sets_system_and_compiler(path, tmp_path):
     assert done.returncode == 0, done.stderr
     assert all(values[name] for name in names), values
     assert values['CMAKE_SYSTEM_NAME'] in ('Linux', 'Windows')
-    assert values['CMAKE_CXX_COMPILER'].split('-')[0] == values['CMAKE_C_COMPILER'].split('-')[0]
+    assert values['CMAKE_CXX_COMPILER'].split('-')[0].rstrip('+') == values['CMAKE_C_COMPILER'].split('-')[0]
 
 
 def test_emscripten_is_asked_for(tmp_path):

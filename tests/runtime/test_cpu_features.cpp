@@ -111,6 +111,12 @@ const std::vector<Level> kLevels = {
 const std::string kUnknownWord = "avx2";
 const std::vector<Level> kLevels = {{"scalar", "", Isa::scalar},
                                     {"simd128", "simd128", Isa::simd128}};
+#elif defined(__riscv)
+const std::string kUnknownWord = "avx2";
+const std::vector<Level> kLevels = {{"scalar", "", Isa::scalar}, {"rvv", "rvv", Isa::rvv}};
+#elif defined(__powerpc64__)
+const std::string kUnknownWord = "avx2";
+const std::vector<Level> kLevels = {{"scalar", "", Isa::scalar}, {"vsx", "vsx", Isa::vsx}};
 #else
 const std::string kUnknownWord = "avx2";
 const std::vector<Level> kLevels = {{"scalar", "", Isa::scalar}};
@@ -378,6 +384,10 @@ TEST_F(Features, BestIsaNeedsAllOfItsFeatures) {
     EXPECT_STREQ(quoll::isa_name(Isa::neon), "neon");
     EXPECT_EQ(quoll::best_isa(CpuFeatures(uint64_t(1) << int(CpuFeature::simd128))), Isa::simd128);
     EXPECT_STREQ(quoll::isa_name(Isa::simd128), "simd128");
+    EXPECT_EQ(quoll::best_isa(CpuFeatures(uint64_t(1) << int(CpuFeature::rvv))), Isa::rvv);
+    EXPECT_STREQ(quoll::isa_name(Isa::rvv), "rvv");
+    EXPECT_EQ(quoll::best_isa(CpuFeatures(uint64_t(1) << int(CpuFeature::vsx))), Isa::vsx);
+    EXPECT_STREQ(quoll::isa_name(Isa::vsx), "vsx");
 }
 
 TEST_F(Features, TheMaskCapsTheHost) {
@@ -425,6 +435,7 @@ TEST_F(Features, SupportFunctionsFollowTheMask) {
         {"avx512_fp16", quoll::cpu_support_x86_avx512_fp16},
         {"amx_int8", quoll::cpu_support_x86_amx_int8},
         {"amx_bf16", quoll::cpu_support_x86_amx_bf16},
+        {"rvv", quoll::cpu_support_riscv_v},
     };
     for (const Level& level : kLevels) {
         ASSERT_EQ(quoll::set_cpu_mask(level.word.c_str()), 0);

@@ -18,7 +18,6 @@ inline int cpu_support_loongarch_lsx() { return 0; }
 inline int cpu_support_loongarch_lasx() { return 0; }
 inline int cpu_support_mips_msa() { return 0; }
 inline int cpu_support_loongson_mmi() { return 0; }
-inline int cpu_support_riscv_v() { return 0; }
 inline int cpu_support_riscv_zfh() { return 0; }
 inline int cpu_support_riscv_zvfh() { return 0; }
 inline int cpu_support_riscv_xtheadvector() { return 0; }

@@ -1,0 +1,10 @@
+# 64-bit RISC-V Linux with clang 16 and the libraries of Debian's g++-riscv64-linux-gnu, whose version 12 has no vectors.
+set(CMAKE_SYSTEM_PROCESSOR riscv64)
+set(quoll_triple riscv64-linux-gnu)
+set(quoll_qemu riscv64)
+include(${CMAKE_CURRENT_LIST_DIR}/linux-gnu.cmake)
+list(INSERT CMAKE_CROSSCOMPILING_EMULATOR 1 -cpu rv64,v=true,vlen=128)
+set(CMAKE_C_COMPILER clang-16)
+set(CMAKE_CXX_COMPILER clang++-16)
+set(CMAKE_C_COMPILER_TARGET ${quoll_triple})
+set(CMAKE_CXX_COMPILER_TARGET ${quoll_triple})
