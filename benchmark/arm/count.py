@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Instructions an inference, counted under qemu-aarch64: what can be said of ARM code without a board.
+"""Instructions an inference, counted under qemu-aarch64 or qemu-arm: what can be said of ARM code without a board.
 
     count.py                                        four networks, cortex-a53 and max, one thread, fp32
     count.py --models resnet18 --cpu cortex-a53 --functions 15
     count.py --cpu max -- --precision fp16          run options of bench_worker after --
     count.py --models net_int8.param --cpu a64fx    with its own weights, net_int8.bin
     count.py --cpu max:sve-default-vector-length=32,max:sve=off     properties of a processor after colons
+    count.py --arm32 --cpu cortex-a7                programs of 32 bits
 
-Needs the programs of two presets: bench_worker of aarch64 (build-aarch64) and benchmark of release (build), which makes the random
+Needs the programs of two presets: bench_worker of aarch64 (build-aarch64) or armv7 (build-armv7) and benchmark of release (build), which makes the random
 weights of params without any beside them. A count is the difference of a process that runs the network three times and one that runs it twice, so that neither loading nor the
 first run is in it. Classes: multiply-adds of vectors, other vector instructions, loads, stores, prefetches, scalar. Counts are not
 times: how many instructions of which kind a core takes at once, and how long it waits for memory, they do not say.
@@ -68,7 +69,7 @@ def write_input(param, path):
 def count(args, plugin, folder, param, cpu, runs):
     """{function: counts by class} of a process with so many runs after its first."""
     out = folder / 'counts.txt'
-    command = ['qemu-aarch64', '-L', args.sysroot, '-cpu', cpu.replace(':', ','), '-plugin', f'{plugin},out={out}', args.worker, param,
+    command = ['qemu-arm' if args.arm32 else 'qemu-aarch64', '-L', args.sysroot, '-cpu', cpu.replace(':', ','), '-plugin', f'{plugin},out={out}', args.worker, param,
                folder / (param.stem + '.bin'), folder / (param.stem + '.in'), '--threads', '1', *args.options]
     subprocess.run(list(map(str, command)), input=f'run {runs}\n', text=True, check=True, stdout=subprocess.DEVNULL)
     functions = {}
@@ -94,11 +95,14 @@ def main():
     parser.add_argument('--models', default=','.join(MODELS), help='names in benchmark/models or paths of params, with :SIDE for another size of the input')
     parser.add_argument('--cpu', default='cortex-a53,max', help="qemu's names of processors, and properties after colons")
     parser.add_argument('--functions', type=int, default=0, help='lists so many functions that take the most')
-    parser.add_argument('--worker', default=ROOT / 'build-aarch64/bin/bench_worker')
+    parser.add_argument('--arm32', action='store_true', help='32-bit ARM')
+    parser.add_argument('--worker', help='default: that of build-aarch64 or build-armv7')
     parser.add_argument('--benchmark', default=ROOT / 'build/bin/benchmark', help='of this machine; makes the weights')
-    parser.add_argument('--sysroot', default='/usr/aarch64-linux-gnu')
+    parser.add_argument('--sysroot', help='default: that of the cross compiler')
     parser.add_argument('options', nargs='*', help='of bench_worker, after --')
     args = parser.parse_args()
+    args.worker = args.worker or ROOT / ('build-armv7' if args.arm32 else 'build-aarch64') / 'bin/bench_worker'
+    args.sysroot = args.sysroot or ('/usr/arm-linux-gnueabihf' if args.arm32 else '/usr/aarch64-linux-gnu')
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         plugin = build_plugin(folder)
