@@ -19,15 +19,19 @@ set(quoll_isa_row_avx512
 # Highway's NEON functions carry the crypto attribute and are inlined only into code that has it.
 # None of its crypto functions is called, so no such instruction is emitted.
 set(quoll_isa_row_neon "-march=armv8-a+crypto|4|32|HWY_NEON")
-# 32-bit ARM: with fused multiply-adds (VFPv4), as Cortex-A7, A15 and all later processors have them.
+# 32-bit ARM: with fused multiply-adds (VFPv4), as Cortex-A7, A15 and all later processors have them, or without (QUOLL_ARM_FMA).
 set(quoll_arm32 OFF)
 if(quoll_processor MATCHES "^(armv[78].*|armhf)$" AND CMAKE_SIZEOF_VOID_P EQUAL 4)
     set(quoll_arm32 ON)
+    set(quoll_arm_fpu neon-vfpv4)
+    if(NOT QUOLL_ARM_FMA)
+        set(quoll_arm_fpu neon)
+    endif()
     # clang takes units by -mfpu alone, and has no other half floats than IEEE's.
     if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-        set(quoll_isa_row_neon "-march=armv7-a -mfpu=neon-vfpv4|4|16|HWY_NEON")
+        set(quoll_isa_row_neon "-march=armv7-a -mfpu=${quoll_arm_fpu}|4|16|HWY_NEON")
     else()
-        set(quoll_isa_row_neon "-march=armv7-a+neon-vfpv4 -mfpu=neon-vfpv4 -mfp16-format=ieee|4|16|HWY_NEON")
+        set(quoll_isa_row_neon "-march=armv7-a -mfpu=${quoll_arm_fpu} -mfp16-format=ieee|4|16|HWY_NEON")
     endif()
 endif()
 set(quoll_isa_row_simd128 "-msimd128|4|16|HWY_WASM")

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Instructions an inference, counted under qemu-aarch64: what can be said of ARM code without a board.
+"""Instructions an inference, counted under qemu: what can be said of ARM code without a board.
 
     count.py                                        four networks, cortex-a53 and max, one thread, fp32
     count.py --models resnet18 --cpu cortex-a53 --functions 15
     count.py --cpu max -- --precision fp16          run options of bench_worker after --
     count.py --models net_int8.param --cpu a64fx    with its own weights, net_int8.bin
     count.py --cpu max:sve-default-vector-length=32,max:sve=off     properties of a processor after colons
+    count.py --preset armv7 --cpu cortex-a7         programs of 32 bits
+    count.py --preset riscv64-v --cpu rv64:v=true:vlen=128          of these all instructions; classes are those of ARM
 
-Needs the programs of two presets: bench_worker of aarch64 (build-aarch64) and benchmark of release (build), which makes the random
+Needs the programs of two presets: bench_worker of aarch64 or another of PRESETS (build-aarch64), and benchmark of release (build), which makes the random
 weights of params without any beside them. A count is the difference of a process that runs the network three times and one that runs it twice, so that neither loading nor the
 first run is in it. Classes: multiply-adds of vectors, other vector instructions, loads, stores, prefetches, scalar. Counts are not
 times: how many instructions of which kind a core takes at once, and how long it waits for memory, they do not say.
@@ -25,6 +27,12 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
 CLASSES = ('multiply-adds', 'vector', 'loads', 'stores', 'prefetches', 'scalar')
+# The name of a preset: qemu's of the processor, and the folder with the cross compiler's libraries.
+PRESETS = {
+    'aarch64': ('aarch64', '/usr/aarch64-linux-gnu'),
+    'armv7': ('arm', '/usr/arm-linux-gnueabihf'),
+    'riscv64-v': ('riscv64', '/usr/riscv64-linux-gnu'),
+}
 MODELS = ('squeezenet:227', 'mobilenet_v2', 'resnet18', 'shufflenet_v2')
 
 
@@ -68,7 +76,9 @@ def write_input(param, path):
 def count(args, plugin, folder, param, cpu, runs):
     """{function: counts by class} of a process with so many runs after its first."""
     out = folder / 'counts.txt'
-    command = [args.emulator, '-L', args.sysroot, '-cpu', cpu.replace(':', ','), '-plugin', f'{plugin},out={out}', args.worker, param,
+    processor, sysroot = PRESETS[args.preset]
+    worker = args.worker or ROOT / f'build-{args.preset}/bin/bench_worker'
+    command = [f'qemu-{processor}', '-L', args.sysroot or sysroot, '-cpu', cpu.replace(':', ','), '-plugin', f'{plugin},out={out}', worker, param,
                folder / (param.stem + '.bin'), folder / (param.stem + '.in'), '--threads', '1', *args.options]
     subprocess.run(list(map(str, command)), input=f'run {runs}\n', text=True, check=True, stdout=subprocess.DEVNULL)
     functions = {}
@@ -94,10 +104,10 @@ def main():
     parser.add_argument('--models', default=','.join(MODELS), help='names in benchmark/models or paths of params, with :SIDE for another size of the input')
     parser.add_argument('--cpu', default='cortex-a53,max', help="qemu's names of processors, and properties after colons")
     parser.add_argument('--functions', type=int, default=0, help='lists so many functions that take the most')
-    parser.add_argument('--worker', default=ROOT / 'build-aarch64/bin/bench_worker')
+    parser.add_argument('--preset', default='aarch64', choices=PRESETS, help='what bench_worker was built with')
+    parser.add_argument('--worker', help='default: that of the preset')
     parser.add_argument('--benchmark', default=ROOT / 'build/bin/benchmark', help='of this machine; makes the weights')
-    parser.add_argument('--emulator', default='qemu-aarch64', help='of another processor: then only the numbers of all instructions are right')
-    parser.add_argument('--sysroot', default='/usr/aarch64-linux-gnu')
+    parser.add_argument('--sysroot', help='default: that of the cross compiler')
     parser.add_argument('options', nargs='*', help='of bench_worker, after --')
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

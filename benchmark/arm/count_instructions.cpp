@@ -1,7 +1,9 @@
-// A plugin of qemu-user (its TCG plugin interface, version 1: qemu 4.2 to 8.2) that counts the A64
-// instructions that a program executes, by function and class. count.py builds and loads it:
+// A plugin of qemu-user (its TCG plugin interface, version 1: qemu 4.2 to 8.2) that counts the
+// instructions that a program for ARM executes, by function and class. count.py builds and loads
+// it:
 //
 //   qemu-aarch64 -plugin libcount_instructions.so,out=FILE PROGRAM
+//   qemu-arm -plugin libcount_instructions.so,out=FILE PROGRAM
 //
 // FILE gets a line for each function: its symbol ("?" without, as in shared libraries) and the
 // counts of the classes below, in their order, by tabs. Distributions leave the interface's header
@@ -9,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <deque>
@@ -20,7 +23,9 @@ extern "C" {
 
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
-struct qemu_info_t;
+struct qemu_info_t {
+    const char* target_name;  // "aarch64", "arm"; other members follow
+};
 typedef void (*TranslationCallback)(uint64_t id, qemu_plugin_tb* block);
 typedef void (*ExitCallback)(uint64_t id, void* data);
 enum { kInlineAdd = 0 };
@@ -32,6 +37,7 @@ void qemu_plugin_register_atexit_cb(uint64_t id, ExitCallback callback, void* da
 size_t qemu_plugin_tb_n_insns(const qemu_plugin_tb* block);
 qemu_plugin_insn* qemu_plugin_tb_get_insn(const qemu_plugin_tb* block, size_t index);
 const void* qemu_plugin_insn_data(const qemu_plugin_insn* instruction);
+char* qemu_plugin_insn_disas(const qemu_plugin_insn* instruction);  // to be freed
 const char* qemu_plugin_insn_symbol(const qemu_plugin_insn* instruction);
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
@@ -111,6 +117,37 @@ Class classify(uint32_t word) {
     return kScalar;
 }
 
+// Of 32 bits, by its name: what a word means depends on whether the processor is in Thumb state,
+// which the interface does not tell.
+Class classify_name(const char* name) {
+    struct {
+        const char* start;
+        Class is;
+    } const names[] = {{"vmla", kMultiplyAdd}, {"vmls", kMultiplyAdd},   {"vfma", kMultiplyAdd},
+                       {"vfms", kMultiplyAdd}, {"vpadal", kMultiplyAdd}, {"vld", kLoad},
+                       {"vpop", kLoad},        {"vst", kStore},          {"vpush", kStore},
+                       {"v", kVector},         {"ldr", kLoad},           {"ldm", kLoad},
+                       {"pop", kLoad},         {"str", kStore},          {"stm", kStore},
+                       {"push", kStore},       {"pld", kPrefetch}};
+    for (const auto& row : names)
+        if (strncmp(name, row.start, strlen(row.start)) == 0) return row.is;
+    return kScalar;
+}
+
+bool g_arm32 = false;
+
+Class classify(qemu_plugin_insn* instruction) {
+    if (g_arm32) {
+        char* const name = qemu_plugin_insn_disas(instruction);
+        const Class is = classify_name(name ? name : "");
+        free(name);
+        return is;
+    }
+    uint32_t word;
+    memcpy(&word, qemu_plugin_insn_data(instruction), sizeof(word));
+    return classify(word);
+}
+
 // A translated block: how often it ran, and what it has.
 struct Block {
     uint64_t runs;
@@ -127,11 +164,7 @@ void translated(uint64_t, qemu_plugin_tb* tb) {
     if (count == 0) return;
     Block block = {};
     block.symbol = qemu_plugin_insn_symbol(qemu_plugin_tb_get_insn(tb, 0));
-    for (size_t i = 0; i < count; i++) {
-        uint32_t word;
-        memcpy(&word, qemu_plugin_insn_data(qemu_plugin_tb_get_insn(tb, i)), sizeof(word));
-        block.counts[classify(word)]++;
-    }
+    for (size_t i = 0; i < count; i++) block.counts[classify(qemu_plugin_tb_get_insn(tb, i))]++;
     std::lock_guard<std::mutex> lock(g_lock);
     g_blocks.push_back(block);
     qemu_plugin_register_vcpu_tb_exec_inline(tb, kInlineAdd, &g_blocks.back().runs, 1);
@@ -157,7 +190,8 @@ void finished(uint64_t, void*) {
 
 }  // namespace
 
-int qemu_plugin_install(uint64_t id, const qemu_info_t*, int argc, char** argv) {
+int qemu_plugin_install(uint64_t id, const qemu_info_t* info, int argc, char** argv) {
+    g_arm32 = strcmp(info->target_name, "arm") == 0;
     for (int i = 0; i < argc; i++)
         if (strncmp(argv[i], "out=", 4) == 0) g_file = argv[i] + 4;
     if (g_file.empty()) {

@@ -14,6 +14,7 @@
 
 #if defined(__linux__)
 #include <sched.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 #endif
 namespace quoll {
@@ -128,7 +129,14 @@ std::atomic<int> g_blocktime{0};
 }  // namespace
 
 int cpu_support_arm_neon() { return host_has(CpuFeature::neon); }
-int cpu_support_arm_vfpv4() { return host_has(CpuFeature::neon); }
+int cpu_support_arm_vfpv4() {
+#if defined(QUOLL_NO_ARM_FMA) && defined(__arm__) && defined(__linux__)
+    const bool found = getauxval(AT_HWCAP) >> 16 & 1;  // HWCAP_VFPv4, without which neon is, too
+#else
+    const bool found = true;
+#endif
+    return found && host_has(CpuFeature::neon);
+}
 int cpu_support_arm_asimdhp() { return host_has(CpuFeature::asimdhp); }
 int cpu_support_arm_asimddp() { return host_has(CpuFeature::asimddp); }
 int cpu_support_arm_asimdfhm() { return host_has(CpuFeature::asimdfhm); }

@@ -204,9 +204,13 @@ CpuFeatures read_features() {
 
 #elif defined(__arm__) && defined(__linux__)
 
-// Kernels for NEON have fused multiply-adds too: HWCAP_NEON and HWCAP_VFPv4.
+// HWCAP_NEON, and HWCAP_VFPv4 where kernels have fused multiply-adds.
 CpuFeatures read_features() {
+#if defined(QUOLL_NO_ARM_FMA)
+    constexpr unsigned long kNeeded = 1ul << 12;
+#else
     constexpr unsigned long kNeeded = 1ul << 12 | 1ul << 16;
+#endif
     return CpuFeatures((getauxval(AT_HWCAP) & kNeeded) == kNeeded ? bits_of(F::neon) : 0);
 }
 

@@ -217,15 +217,35 @@ QUOLL_INLINE size_t look_up_bytes(const int8_t* in, size_t n, const int8_t* tabl
 }
 #endif
 
-#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+#if HWY_TARGET == HWY_NEON
+// Rounded half away from zero; NaN is 0.
+QUOLL_INLINE int32x4_t rounded_away(float32x4_t x) {
+#if defined(__aarch64__)
+    return vcvtaq_s32_f32(x);
+#else
+    // Half less one ulp reaches the next whole number from one half on, and not from the number
+    // before that.
+    const float32x4_t half =
+        vbslq_f32(vdupq_n_u32(0x80000000), x, vdupq_n_f32(0.49999997f));  // with the sign of x
+    return vcvtq_s32_f32(vaddq_f32(x, half));
+#endif
+}
+
 // Four vectors, rounded half away from zero, NaN to 0, then limited to [low, high].
 QUOLL_INLINE void store_limited_bytes(const vec<float, 4> (&x)[4], int8x16_t low, int8x16_t high,
                                       int8_t* p) {
+    const auto whole = [&](int i) QUOLL_INLINE_LAMBDA { return rounded_away(x[i].v.raw); };
+#if defined(__aarch64__)
     const auto pair = [&](int i) QUOLL_INLINE_LAMBDA {
-        return vqmovn_high_s32(vqmovn_s32(vcvtaq_s32_f32(x[i].v.raw)),
-                               vcvtaq_s32_f32(x[i + 1].v.raw));
+        return vqmovn_high_s32(vqmovn_s32(whole(i)), whole(i + 1));
     };
     const int8x16_t bytes = vqmovn_high_s16(vqmovn_s16(pair(0)), pair(2));
+#else
+    const auto pair = [&](int i) QUOLL_INLINE_LAMBDA {
+        return vqmovn_s16(vcombine_s16(vqmovn_s32(whole(i)), vqmovn_s32(whole(i + 1))));
+    };
+    const int8x16_t bytes = vcombine_s8(pair(0), pair(2));
+#endif
     vst1q_s8(p, vminq_s8(high, vmaxq_s8(low, bytes)));
 }
 #endif

@@ -112,15 +112,18 @@ QUOLL_INLINE int store_planes(const T* part, T* c, const ptrdiff_t* columns, siz
     return m;
 }
 
-#if defined(__aarch64__)
+// A limit of bytes in all lanes.
+QUOLL_INLINE int8x16_t byte_limit(float x) {
+    return vdupq_n_s8((int8_t)vgetq_lane_s32(simd::rounded_away(vdupq_n_f32(x)), 0));
+}
+
 // Rows of one register, four at a time, as bytes between low and high, which hold 0: rounding keeps
 // the order of values, so that bytes can be limited instead of floats; NaN is 0 there too.
 // floats: those of the row at an address, `step` bytes apart. Returns how many rows it stored.
 template <class Floats, class Out>
 QUOLL_INLINE int store_limited_rows(float low, float high, int rows, Out* c, const char* from,
                                     size_t step, Floats floats) {
-    const int8x16_t least = vdupq_n_s8((int8_t)vcvtas_s32_f32(low));
-    const int8x16_t most = vdupq_n_s8((int8_t)vcvtas_s32_f32(high));
+    const int8x16_t least = byte_limit(low), most = byte_limit(high);
     int m = 0;
     for (; m + 4 <= rows; m += 4, from += 4 * step, c += 4 * simd::kLanes) {
         const simd::vecf<simd::kLanes> x[4] = {floats(from), floats(from + step),
@@ -136,8 +139,7 @@ template <class Pair>
 QUOLL_INLINE int store_limited_pairs(float low, float high, int rows, int8_t* c0, int8_t* c1,
                                      Pair pair) {
     using V = simd::vecf<simd::kLanes>;
-    const int8x16_t least = vdupq_n_s8((int8_t)vcvtas_s32_f32(low));
-    const int8x16_t most = vdupq_n_s8((int8_t)vcvtas_s32_f32(high));
+    const int8x16_t least = byte_limit(low), most = byte_limit(high);
     int m = 0;
     for (; m + 4 <= rows; m += 4, c0 += 4 * simd::kLanes, c1 += 4 * simd::kLanes) {
         V a[4], b[4];
@@ -204,8 +206,9 @@ QUOLL_INLINE int round_blocks(const Input& t, int channel, const float* src, uin
     for (size_t p = 0; p < last; p += 4, src += 16, dst += 32) {
         const int32x4_t a = vreinterpretq_s32_s8(rounded_bytes(src, 4, scale));
         const int32x4_t b = vreinterpretq_s32_s8(rounded_bytes(src + block, 4, scale));
-        vst1q_u8(dst, vreinterpretq_u8_s32(vzip1q_s32(a, b)));
-        vst1q_u8(dst + 16, vreinterpretq_u8_s32(vzip2q_s32(a, b)));
+        const int32x4x2_t both = vzipq_s32(a, b);
+        vst1q_u8(dst, vreinterpretq_u8_s32(both.val[0]));
+        vst1q_u8(dst + 16, vreinterpretq_u8_s32(both.val[1]));
     }
     return 2;
 }
@@ -231,7 +234,6 @@ QUOLL_INLINE size_t join_planes(const Input& t, const T* src, int count, uint8_t
     }
     return p;
 }
-#endif
 
 }  // namespace
 }  // namespace quoll

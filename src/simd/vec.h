@@ -55,8 +55,12 @@ constexpr bool has_masking() {
 }
 
 // True where fma rounds once.
+#if defined(QUOLL_NO_ARM_FMA)
+constexpr bool kHasFma = false;
+#else
 constexpr bool kHasFma = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 ||
                          HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_EMU128;
+#endif
 // True where vectors are divided and have square roots, rounded as they should be. 32-bit ARM lacks
 // the instructions, and Highway's replacements are less exact.
 constexpr bool kHasDivision = HWY_HAVE_FLOAT64 || HWY_TARGET != HWY_NEON;
@@ -158,7 +162,8 @@ template <class R>
 QUOLL_INLINE R nfma_of(R a, R b, R c) {
     return hn::NegMulAdd(a, b, c);
 }
-#if HWY_TARGET == HWY_NEON && !HWY_HAVE_FLOAT64  // 32-bit ARM, where Highway rounds twice
+// 32-bit ARM, where Highway rounds twice.
+#if HWY_TARGET == HWY_NEON && !HWY_HAVE_FLOAT64 && !defined(QUOLL_NO_ARM_FMA)
 template <size_t N>
 QUOLL_INLINE hn::Vec128<float, N> fma_of(hn::Vec128<float, N> a, hn::Vec128<float, N> b,
                                          hn::Vec128<float, N> c) {

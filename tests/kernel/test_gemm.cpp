@@ -8,6 +8,7 @@
 
 #include "guarded.h"
 #include "layer/cpu/gemm/gemm_run.h"
+#include "layer/cpu/int8/int8.h"
 #include "layer/cpu/registry/kernel_rows.h"
 
 using namespace quoll;
@@ -407,7 +408,31 @@ TEST(Gemm, tiles_by_hand_keep_registers) {
     }
 }
 #elif defined(__arm__)
+namespace {
+
 // The same for AAPCS32: d8 to d15, r4 to r11, of which the compiler wants one or two for itself.
+void check_kept_registers(const void* task, KernelPart part) {
+    uint32_t after[21] = {};
+    register const void* argument __asm__("r0") = task;
+    register KernelPart kernel __asm__("r1") = part;
+    register uint32_t* out __asm__("r10") = after;
+    __asm__ volatile(
+        "mov r4, #4\n mov r5, #5\n mov r6, #6\n mov r8, #8\n mov r9, #9\n"
+        "vmov d8, r4, r5\n vmov d9, r5, r6\n vmov d10, r6, r8\n vmov d11, r8, r9\n"
+        "vmov d12, r4, r5\n vmov d13, r5, r6\n vmov d14, r6, r8\n vmov d15, r8, r9\n"
+        "blx r1\n"
+        "stm r10, {r4, r5, r6, r8, r9}\n add r1, r10, #20\n vstm r1, {d8-d15}\n"
+        : "+r"(argument), "+r"(kernel), "+r"(out)
+        :
+        : "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r12", "lr", "q0", "q1", "q2", "q3", "q4", "q5",
+          "q6", "q7", "q8", "q9", "q10", "q11", "q12", "q13", "q14", "q15", "cc", "memory");
+    const uint32_t kept[] = {4, 5, 6, 8, 9, 4, 5, 5, 6, 6, 8, 8, 9, 4, 5, 5, 6, 6, 8, 8, 9};
+    EXPECT_TRUE(out == after) << "r10";
+    for (size_t i = 0; i < 21; i++) EXPECT_EQ(after[i], kept[i]) << "word " << i;
+}
+
+}  // namespace
+
 TEST(Gemm, tiles_by_hand_keep_registers) {
     for (const KernelRow& row : kernel_rows()) {
         if (!row.tile || !host_cpu_features().has_all(row.features)) continue;
@@ -420,24 +445,32 @@ TEST(Gemm, tiles_by_hand_keep_registers) {
         tile.blocks = &block, tile.num_blocks = 1, tile.block_k = k;
         tile.init = init.data(), tile.init_vector = tile.c_vector = 4;
         tile.c = c.data(), tile.c_row = columns, tile.low = -1, tile.high = 1;
-        uint32_t after[21] = {};
-        register const GemmTile* argument __asm__("r0") = &tile;
-        register GemmTileKernel kernel __asm__("r1") = row.tile;
-        register uint32_t* out __asm__("r10") = after;
-        __asm__ volatile(
-            "mov r4, #4\n mov r5, #5\n mov r6, #6\n mov r8, #8\n mov r9, #9\n"
-            "vmov d8, r4, r5\n vmov d9, r5, r6\n vmov d10, r6, r8\n vmov d11, r8, r9\n"
-            "vmov d12, r4, r5\n vmov d13, r5, r6\n vmov d14, r6, r8\n vmov d15, r8, r9\n"
-            "blx r1\n"
-            "stm r10, {r4, r5, r6, r8, r9}\n add r1, r10, #20\n vstm r1, {d8-d15}\n"
-            : "+r"(argument), "+r"(kernel), "+r"(out)
-            :
-            : "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r12", "lr", "q0", "q1", "q2", "q3", "q4",
-              "q5", "q6", "q7", "q8", "q9", "q10", "q11", "q12", "q13", "q14", "q15", "cc",
-              "memory");
-        const uint32_t kept[] = {4, 5, 6, 8, 9, 4, 5, 5, 6, 6, 8, 8, 9, 4, 5, 5, 6, 6, 8, 8, 9};
-        EXPECT_TRUE(out == after) << "r10";
-        for (size_t i = 0; i < 21; i++) EXPECT_EQ(after[i], kept[i]) << "word " << i;
+        check_kept_registers(&tile, (KernelPart)row.tile);
+    }
+}
+
+TEST(Gemm, int8_kernels_by_hand_keep_registers) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (!row.part || !host_cpu_features().has_all(row.features)) continue;
+        SCOPED_TRACE(row.name);
+        if (row.slot == KernelSlot::int8_tile || row.slot == KernelSlot::int8_byte_tile) {
+            const size_t rows = row.rows, columns = row.columns, k = 7;
+            std::vector<int32_t> a(rows * k), b(k * columns), init(columns), sums(rows * columns);
+            const GemmBlock block = {0, 0};
+            Int8Tile tile = {};
+            tile.a = a.data(), tile.a_row = k, tile.b = b.data(), tile.init = init.data();
+            tile.blocks = &block, tile.num_blocks = 1, tile.block_k = k, tile.sums = sums.data();
+            for (const bool small : {false, true}) {
+                tile.small = small;
+                check_kept_registers(&tile, row.part);
+            }
+        }
+        if (row.slot == KernelSlot::int8_windows_3x3) {
+            const int8_t in[3 * 64] = {}, weight[9 * 16] = {};
+            int32_t init[4] = {}, sums[28];
+            const Int8WindowRows windows = {in, 64, 0, weight, init, sums, 4, 1};
+            check_kept_registers(&windows, row.part);
+        }
     }
 }
 #endif

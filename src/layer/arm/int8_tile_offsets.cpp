@@ -7,10 +7,9 @@
 
 namespace quoll {
 
-// On every machine of 64 bits, so that a change of the struct does not wait for an ARM build.
-#define QUOLL_CHECK_OFFSET(field, offset)                                      \
-    static_assert(sizeof(void*) != 8 || offsetof(Int8Tile, field) == (offset), \
-                  #offset " is not where " #field " is")
+// On every machine, so that a change of the struct does not wait for an ARM build.
+#define QUOLL_CHECK_OFFSET(field, offset) \
+    static_assert(offsetof(Int8Tile, field) == (offset), #offset " is not where " #field " is")
 
 QUOLL_CHECK_OFFSET(a, INT8_TILE_A);
 QUOLL_CHECK_OFFSET(a_row, INT8_TILE_A_ROW);

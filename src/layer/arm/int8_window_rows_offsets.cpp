@@ -6,9 +6,9 @@
 
 namespace quoll {
 
-// On every machine of 64 bits, so that a change of the struct does not wait for an ARM build.
-#define QUOLL_CHECK_OFFSET(field, offset)                                            \
-    static_assert(sizeof(void*) != 8 || offsetof(Int8WindowRows, field) == (offset), \
+// On every machine, so that a change of the struct does not wait for an ARM build.
+#define QUOLL_CHECK_OFFSET(field, offset)                     \
+    static_assert(offsetof(Int8WindowRows, field) == (offset), \
                   #offset " is not where " #field " is")
 
 QUOLL_CHECK_OFFSET(in, INT8_WINDOW_ROWS_IN);

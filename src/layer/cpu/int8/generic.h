@@ -216,7 +216,7 @@ QUOLL_INLINE void for_steps(size_t n, F f) {
 }
 
 void round_s8(const float* in, size_t n, float scale, int8_t* out) {
-#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+#if HWY_TARGET == HWY_NEON
     const size_t done = round_run(in, n, scale, out);
     n -= done, in += done, out += done;
 #endif
@@ -430,10 +430,8 @@ void input_packed(const Int8Input& t) {
         together = 1;
 #if HWY_TARGET == HWY_NEON
         if constexpr (sizeof(T) == 1 && pack == 4) together = copy_blocks(t, c, src, dst, &done);
-#if defined(__aarch64__)
         if constexpr (sizeof(T) == 4 && pack == 4 && sizeof(E) == 1)
             together = round_blocks(t, c, src, dst, &done);
-#endif
 #endif
         for (int b = 0; b < together; b++, src += t.src_block, dst += pack)
             for (size_t p = done; p < t.pixels; p++)
@@ -505,7 +503,7 @@ void input_planar(const Int8Input& t) {
         const ptrdiff_t step = t.dst_pixel * (ptrdiff_t)sizeof(E);
         const int count = t.channels - c;
         size_t done = 0;
-#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+#if HWY_TARGET == HWY_NEON
         if constexpr (sizeof(E) == 1) done = join_planes(t, src, count, (uint8_t*)dst);
 #endif
         for_steps(t.pixels - done, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
@@ -698,7 +696,7 @@ struct StoreLimits {
 };
 
 // Leaky ReLU is part of the stores of sums where there is room for more of them.
-#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+#if HWY_TARGET == HWY_NEON
 constexpr bool kHasSlopes = true;
 #else
 constexpr bool kHasSlopes = false;
@@ -793,7 +791,7 @@ QUOLL_INLINE void store_plain(const StoreColumn<kept, held, leaky>& column,
         }
         if (together) return;
     }
-#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+#if HWY_TARGET == HWY_NEON
     if constexpr (kept == Kept::kSigned || kept == Kept::kPositive) {
         if (c_row == (ptrdiff_t)s::kLanes && limits.low <= 0.f && limits.high >= 0.f) {
             m = store_limited_rows(
@@ -836,7 +834,7 @@ QUOLL_INLINE void store_added(const StoreColumn<kept, held, leaky>& column,
     }
 }
 
-#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+#if HWY_TARGET == HWY_NEON
 // Bytes of sums without zero points, of two registers from column n on, where there are two and
 // rows are neighbours, with what is added or not. Returns how many rows it stored.
 template <bool adds, bool leaky>
@@ -919,7 +917,7 @@ void store_tile(const Int8Store& t, const StoreLimits& limits) {
         const ptrdiff_t* const columns = t.columns + n;
         const ptrdiff_t* const add_columns = t.add ? t.add_columns + n : nullptr;
         const size_t count = s::min_size(L, t.used - n);
-#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+#if HWY_TARGET == HWY_NEON
         if constexpr (held == Held::kSums && (kept == Kept::kSigned || kept == Kept::kPositive))
             if (n % (2 * L) == 0)
                 done = !whole  ? 0

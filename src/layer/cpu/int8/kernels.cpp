@@ -10,7 +10,7 @@ namespace quoll {
 #define QUOLL_INT8_TEXT(name) QUOLL_INT8_TEXT_1(name)
 
 // The inputs of Int8Kernels::bytes.
-#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+#if HWY_TARGET == HWY_NEON
 #define QUOLL_INT8_BYTES(type)                                                \
     {                                                                         \
         &input_planar<type, uint8_t>, &input_packed<type, 4, uint8_t>,        \

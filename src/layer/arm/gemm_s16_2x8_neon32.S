@@ -1,0 +1,4 @@
+#define ROWS 2
+#include "layer/arm/gemm_s16_neon32.inc"
+
+gemm_s16 quoll_gemm_s16_2x8_neon32

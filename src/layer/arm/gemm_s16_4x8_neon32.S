@@ -1,0 +1,4 @@
+#define ROWS 4
+#include "layer/arm/gemm_s16_neon32.inc"
+
+gemm_s16 quoll_gemm_s16_4x8_neon32

@@ -1,0 +1,5 @@
+#define ROWS 1
+#define COLUMNS 4
+#include "layer/arm/gemm_s8_neon32.inc"
+
+gemm_s8 quoll_gemm_s8_1x4_neon32

@@ -1,0 +1,5 @@
+#define ROWS 3
+#define COLUMNS 8
+#include "layer/arm/gemm_s8_neon32.inc"
+
+gemm_s8 quoll_gemm_s8_3x8_neon32
