@@ -330,7 +330,7 @@ TEST_F(Vulkan, tiles_fit_the_shared_memory) {
     const uint32_t own = shared;
     Program program;
     WeightStore constants(*device, 4096);
-    Recorder recorder(*device, Storage::f32, true, &program, &constants);
+    Recorder recorder(*device, Storage::f32, Option(), &program, &constants);
     const ConvProduct large = {4096, 4096, 64, 1};
     const ConvTiling forced = {conv_tiles(false)[1], 1};
     for (const uint32_t kilobytes : {16, 32}) {
