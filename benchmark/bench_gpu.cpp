@@ -1,7 +1,7 @@
 // bench_gpu: a network on a Vulkan device, dispatch by dispatch.
 //
-//   bench_gpu [--fp16] [--bf16] [--int8] [--no-matrices] [--winograd N] [--batch N] [--sweep]
-//             [--resident] [--runs N] [--list] [MODEL.param ...]
+//   bench_gpu [--fp16] [--bf16] [--int8] [--no-matrices] [--fp16-arithmetic] [--winograd N]
+//             [--batch N] [--sweep] [--resident] [--runs N] [--list] [MODEL.param ...]
 //
 // For each model of random weights: milliseconds of whole runs on the device (upload and download
 // included; minimum and median), the largest difference from the CPU's answer as a part of the
@@ -61,10 +61,18 @@ public:
 
 struct Arguments {
     bool fp16 = false, bf16 = false, int8 = false, no_matrices = false, sweep = false;
-    bool resident = false;
+    bool fp16_arithmetic = false, resident = false;
     int runs = 30, batch = 1, winograd = -1;
     std::vector<std::string> models;
 };
+
+// Of convolutions and products.
+void set_options(const Arguments& a, Option* opt) {
+    opt->use_fp16_storage = a.fp16;
+    opt->use_bf16_storage = a.bf16;
+    opt->use_cooperative_matrix = !a.no_matrices;
+    opt->use_fp16_arithmetic = a.fp16_arithmetic;
+}
 
 Mat filled_input(const Shape& shape) {
     Mat m(shape);
@@ -142,9 +150,7 @@ int time_resident(const std::string& path, const Arguments& a, const Mat& input,
                   std::vector<double>* seconds) {
     Net net;
     net.opt.use_vulkan_compute = true;
-    net.opt.use_fp16_storage = a.fp16;
-    net.opt.use_bf16_storage = a.bf16;
-    net.opt.use_cooperative_matrix = !a.no_matrices;
+    set_options(a, &net.opt);
     QUOLL_RETURN_IF_ERROR(load(&net, path, a.int8));
     VkMat on_device;
     VkCompute upload(net.vulkan_device());
@@ -210,13 +216,14 @@ std::vector<Mat> uploads_of(const Region& region) {
 
 bool is_convolution(const Dispatch& d) {
     return d.key.shader == Shader::conv_matrix || d.key.shader == Shader::conv_matrix_int8 ||
-           d.key.shader == Shader::conv_tiled || d.key.shader == Shader::conv_planar ||
-           d.key.shader == Shader::conv_tiled_planar;
+           d.key.shader == Shader::conv_tiled || d.key.shader == Shader::conv_tiled_half ||
+           d.key.shader == Shader::conv_planar || d.key.shader == Shader::conv_tiled_planar ||
+           d.key.shader == Shader::conv_tiled_planar_half;
 }
 
 bool is_product(const Dispatch& d) {
     return is_convolution(d) || d.key.shader == Shader::product_matrix ||
-           d.key.shader == Shader::product;
+           d.key.shader == Shader::product || d.key.shader == Shader::product_half;
 }
 
 std::string step_name(const Region& region, int step) {
@@ -230,14 +237,17 @@ typedef std::map<ProductKey, std::pair<double, std::string>> Best;
 
 ProductKey key_of(const Dispatch& d) { return {d.step, d.push[is_convolution(d) ? 12 : 1]}; }
 
-int sweep(const KeepingBackend& backend, size_t index, bool matrix, int runs, Best* best) {
+int sweep(const KeepingBackend& backend, size_t index, const Arguments& a, Best* best) {
     const Region& region = backend.regions[index];
+    const bool matrix = a.fp16 && !a.no_matrices;
+    const int runs = std::max(3, a.runs / 6);
+    Option opt;
+    set_options(a, &opt);
     const std::vector<Mat> uploads = uploads_of(region);
     for (const ConvTile& tile : conv_tiles(matrix)) {
         for (int splits : {1, 2, 3, 4, 6, 8, 12, 16}) {
             const ConvTiling tiling = {tile, splits};
             force_tiling(&tiling);
-            Option opt;
             const auto made = backend.vulkan().compile(region, opt);
             force_tiling(nullptr);
             if (!made) return kError;
@@ -265,9 +275,7 @@ int report(const KeepingBackend& backend, const Arguments& a) {
         std::vector<double> least;
         QUOLL_RETURN_IF_ERROR(profile(vulkan, uploads_of(region), a.runs, &least));
         Best best;
-        if (a.sweep)
-            QUOLL_RETURN_IF_ERROR(
-                sweep(backend, r, a.fp16 && !a.no_matrices, std::max(3, a.runs / 6), &best));
+        if (a.sweep) QUOLL_RETURN_IF_ERROR(sweep(backend, r, a, &best));
         double sum = 0, sum_best = 0;
         std::map<std::string, std::pair<double, int>> by_shader;
         for (size_t i = 0; i < least.size(); i++) {
@@ -301,15 +309,14 @@ int report(const KeepingBackend& backend, const Arguments& a) {
 }
 
 const char* precision_of(const Arguments& a) {
+    if (a.fp16 && a.fp16_arithmetic) return a.no_matrices ? "fp16 tiles of halves" : "fp16, halves";
     if (a.fp16) return a.no_matrices ? "fp16 tiles" : "fp16";
     return a.bf16 ? "bf16" : "fp32";
 }
 
 int bench(const std::string& path, const Arguments& a) {
     Net cpu, gpu;
-    gpu.opt.use_fp16_storage = a.fp16;
-    gpu.opt.use_bf16_storage = a.bf16;
-    gpu.opt.use_cooperative_matrix = !a.no_matrices;
+    set_options(a, &gpu.opt);
     const auto backend = std::make_shared<KeepingBackend>(gpu.opt);
     gpu.add_backend(backend);
     QUOLL_RETURN_IF_ERROR(load(&cpu, path, a.int8));
@@ -352,6 +359,8 @@ int main(int argc, char** argv) {
     line.flag("--bf16", a.bf16, "blobs of the host as bf16");
     line.flag("--int8", a.int8, "convolutions and inner products of int8");
     line.flag("--no-matrices", a.no_matrices, "no matrix units (use_cooperative_matrix)");
+    line.flag("--fp16-arithmetic", a.fp16_arithmetic,
+              "with --fp16 --no-matrices: half floats are multiplied as such");
     line.option("--winograd", a.winograd,
                 "outputs of a tile of Winograd's algorithm along an axis, wherever it can be used: "
                 "2 or 4; 0: it is not used; -1: as the library chooses");

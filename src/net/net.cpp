@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "gpu/limit_options.h"
 #include "graph/param_file.h"
 #include "layer/common/registry.h"
 #include "net/net_private.h"
@@ -193,32 +194,33 @@ bool Net::is_ready() const { return d->is_ready(opt); }
 void Net::release_buffers() const { d->buffers->release(); }
 void Net::share_buffers(const Net& other) { d->buffers = other.d->buffers; }
 
-// Turns off, for the whole net, options that the device cannot follow, so that layers and shaders
-// of the application see the options that are in force.
-static void limit_options(const VulkanDevice* device, Option* opt) {
-    if (!device) return;
-    opt->use_fp16_storage &= device->info.support_fp16_storage();
-    opt->use_fp16_arithmetic &= device->info.support_fp16_arithmetic();
-    opt->use_int8_storage &= device->info.support_int8_storage();
+// To what the net's device can follow.
+static void limit_options(Net* net) {
+#if QUOLL_VULKAN
+    const VulkanDevice* device = net->opt.use_vulkan_compute ? net->vulkan_device() : nullptr;
+    if (device) limit_options(device->info, &net->opt);
+#else
+    (void)net;
+#endif
 }
 
 int Net::load_param(const DataReader& dr) {
     clear();
-    if (opt.use_vulkan_compute) limit_options(vulkan_device(), &opt);
+    limit_options(this);
     return d->load("Net load_param", [&] { return d->load_graph(dr, false, opt); });
 }
 
 int Net::load_param_bin(const DataReader& dr) {
     clear();
-    if (opt.use_vulkan_compute) limit_options(vulkan_device(), &opt);
+    limit_options(this);
     return d->load("Net load_param_bin", [&] { return d->load_graph(dr, true, opt); });
 }
 
 int Net::Private::load_records(const std::vector<ParamRecord>& records,
                                const std::vector<std::string>& names) {
     clear();
-    Option& opt = owner->opt;
-    if (opt.use_vulkan_compute) limit_options(owner->vulkan_device(), &opt);
+    limit_options(owner);
+    const Option& opt = owner->opt;
     return load("Net", [&] {
         add_blobs(names);
         for (const ParamRecord& record : records) QUOLL_RETURN_IF_ERROR(load_layer(record, opt));

@@ -370,11 +370,12 @@ double Tolerance::of(double want) const {
     const double u = arithmetic_epsilon > 0 ? arithmetic_epsilon : FLT_EPSILON;
     const double relative = (kFunctionUlps + sqrt(terms)) * u + output_epsilon;
     return relative * fabs(want) + growth * u * terms * magnitude +
-           weight_epsilon * sqrt(terms) * magnitude;
+           weight_epsilon * sqrt(terms) * magnitude + absolute;
 }
 
 testing::AssertionResult nearly_equal(const Mat& got_packed, const Mat& want_packed,
-                                      const Tolerance& tolerance) {
+                                      const Tolerance& of_all, const Mat& more) {
+    Tolerance tolerance = of_all;
     const Mat got = planar(got_packed), want = planar(want_packed);
     if (got.logical_shape() != want.logical_shape())
         return testing::AssertionFailure() << "shape " << array_text({got.logical_shape()})
@@ -384,6 +385,8 @@ testing::AssertionResult nearly_equal(const Mat& got_packed, const Mat& want_pac
         for (int i = 0; i < want.w * want.h * want.d; i++) {
             const double g = value_at(got, n * got.nstep + q * got.cstep + i),
                          w = value_at(want, n * want.nstep + q * want.cstep + i);
+            if (!more.empty())
+                tolerance.absolute = value_at(more, n * more.nstep + q * more.cstep + i);
             if (!value_holds(g, w, want.dtype, tolerance))
                 return testing::AssertionFailure()
                        << "at w " << i % want.w << " h " << i / want.w % want.h << " d "

@@ -82,6 +82,7 @@ struct Tolerance {
     double terms = 1, magnitude = 1, growth = 1;
     double output_epsilon = 0, weight_epsilon = 0;  // of f16 or bf16 storage, 0 for f32
     double arithmetic_epsilon = 0;                  // of half floats that are added up
+    double absolute = 0;  // in addition to all else
     double most = 1e300;  // what is larger becomes infinite in the storage type
     int ties = 0;         // 1: s8 are rounded from floats, and a tie may fall the other way
 
@@ -90,8 +91,9 @@ struct Tolerance {
 
 // Every value of `got` within the tolerance of `want`, which has the same shape and dtype; NaN only
 // where NaN is wanted, infinities the same. s8 may differ by 1 (a tie that falls the other way),
-// other integers not at all. Any elempack.
-testing::AssertionResult nearly_equal(const Mat& got, const Mat& want, const Tolerance& tolerance);
+// other integers not at all. Any elempack. more: how much each value may differ beyond that.
+testing::AssertionResult nearly_equal(const Mat& got, const Mat& want, const Tolerance& tolerance,
+                                      const Mat& more = Mat());
 
 struct DestroyLayer {
     void operator()(Layer* layer) const;

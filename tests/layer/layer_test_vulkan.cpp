@@ -3,6 +3,7 @@
 // device the tests are skipped.
 #include "quoll/gpu.h"
 
+#include <math.h>
 #include <string.h>
 
 #include <algorithm>
@@ -11,7 +12,9 @@
 #include "layer_test_private.h"
 #include "quoll/datareader.h"
 #if QUOLL_VULKAN
+#include "layer/vulkan/compiled_region.h"
 #include "layer/vulkan/vulkan_backend.h"
+#include "layer/vulkan/winograd_vulkan.h"
 #endif
 
 namespace quoll {
@@ -58,10 +61,20 @@ Region region_of(const Layer& layer, const std::vector<Mat>& inputs,
     return region;
 }
 
+// Products that are added up as halves, where they are (docs/vulkan.md, "Half floats").
+struct HalfSums {
+    std::vector<Mat> errors;  // of the outputs, at most
+    int dispatches = 0;
+    void count(const Program& program) {
+        for (const Dispatch& d : program.dispatches)
+            dispatches += std::string(shader_name(d.key.shader)).find("_half") != std::string::npos;
+    }
+};
+
 // want: the outputs of each item of the batch. False if the device does not run such a layer.
 bool run_region(const VulkanBackend& backend, const Layer& layer, const std::vector<Mat>& inputs,
                 const std::vector<std::vector<Mat>>& want, const PreparedCase& stored,
-                DType storage, const Option& opt) {
+                DType storage, const Option& opt, HalfSums* halves = nullptr) {
     std::vector<Shape> outputs = logical_shapes(want[0]);
     for (Shape& shape : outputs) {
         shape.n = (int)want.size();
@@ -71,15 +84,17 @@ bool run_region(const VulkanBackend& backend, const Layer& layer, const std::vec
     const std::shared_ptr<const CompiledRegion> compiled =
         backend.compile(region_of(layer, inputs, outputs), opt);
     EXPECT_TRUE(compiled != nullptr);
+    if (halves && compiled) halves->count(as_vulkan(*compiled).program());
+    const bool rounds = halves && halves->dispatches > 0;
     for (int run = 0; run < 2 && compiled; run++) {  // the second one finds the first one's memory
         std::vector<Mat> got;
         EXPECT_EQ(0, compiled->run(inputs, &got, opt));
         EXPECT_EQ(outputs.size(), got.size());
         for (size_t i = 0; i < got.size(); i++)
             for (size_t item = 0; item < want.size(); item++)
-                EXPECT_TRUE(
-                    nearly_equal(from_storage(want.size() == 1 ? got[i] : got[i].batch((int)item)),
-                                 want[item][i], stored.tolerance))
+                EXPECT_TRUE(nearly_equal(
+                    from_storage(want.size() == 1 ? got[i] : got[i].batch((int)item)),
+                    want[item][i], stored.tolerance, rounds ? halves->errors[i] : Mat()))
                     << "output " << i << ", item " << item;
     }
     return true;
@@ -152,6 +167,97 @@ bool check_case(const char* type, const LayerCase& c, const PreparedCase& p, DTy
     if (!run_region(*backend, *layer, stored.inputs, {want}, stored, storage, opt)) return false;
     check_batch(*backend, *layer, type, c, p, storage, opt);
     return true;
+}
+
+// Operators that multiply halves. Outputs of the first seven are sums of products, to which an
+// activation is applied.
+const char* const kMultiply[] = {"Convolution",
+                                 "Convolution3D",
+                                 "ConvolutionDepthWise",
+                                 "ConvolutionDepthWise3D",
+                                 "Gemm",
+                                 "InnerProduct",
+                                 "MatMul",
+                                 "Einsum",
+                                 "MultiHeadAttention"};
+const size_t kSumsOfProducts = 7;
+
+// Turns a layer of sums of products into one of the sums of their magnitudes.
+class ToMagnitudes : public ParamVisitor {
+public:
+    void operator()(int, const char* name, int& field, int, const char*, Range) override {
+        if (strcmp(name, "activation_type") == 0) field = 0;
+    }
+    void operator()(int, const char*, float& field, float, const char*, Range) override {
+        field = fabsf(field);
+    }
+    void ints(int, const char*, Mat&, const char*, Range) override {}
+    void floats(int, const char*, Mat&, const char*, Range) override {}
+    void operator()(int, const char*, std::string&, const char*, const char*) override {}
+};
+
+void make_magnitudes(Mat* m, double factor) {
+    if (m->dtype != DType::f32) return;
+    *m = m->clone();
+    for (int q = 0; q < m->c; q++)
+        for (int i = 0; i < m->w * m->h * m->d; i++)
+            m->channel(q)[i] = (float)(factor * fabs(m->channel(q)[i]));
+}
+
+// What each value may be wrong by: the bound of docs/vulkan.md, times the steepest slope of the
+// activations in the tables.
+std::vector<Mat> errors_of_halves(const char* type, const LayerCase& c,
+                                  const PreparedCase& stored) {
+    const double kBound = 16. / 1024 + 2. / 16384, kSteepest = 2;
+    PreparedCase sizes = stored;
+    for (Mat& m : sizes.inputs) make_magnitudes(&(m = from_storage(m)), 1);
+    for (Mat& m : sizes.weights) make_magnitudes(&m, 1);
+    const LayerPtr layer = make_case_layer(type, c, sizes, true);
+    ToMagnitudes visitor;
+    layer->visit_params(visitor);
+    std::vector<Mat> errors = run_layer(*layer, sizes.inputs);
+    for (Mat& m : errors) make_magnitudes(&m, kBound * kSteepest);
+    return errors;
+}
+
+// The same with products of halves: how many dispatches have them.
+int check_halves(const char* type, const LayerCase& c, const PreparedCase& p, bool sums) {
+    if (p.inputs.empty()) return 0;
+    std::vector<Mat> want;
+    PreparedCase stored = stored_case(type, c, p, DType::f16, &want);
+    Option opt;
+    opt.num_threads = 1;
+    opt.use_fp16_storage = opt.use_fp16_arithmetic = true;
+    opt.use_cooperative_matrix = false;
+    const std::unique_ptr<VulkanBackend> backend =
+        VulkanBackend::create(get_default_gpu_index(), opt);
+    const LayerPtr layer = loaded_layer(type, c, p);
+    EXPECT_EQ(0, backend->prepare(*layer, opt));
+    HalfSums halves;
+    if (sums)
+        halves.errors = errors_of_halves(type, c, stored);
+    else
+        stored.tolerance.arithmetic_epsilon = 1. / 1024, halves.errors.resize(want.size());
+    // Its tests are test_vulkan_winograd's.
+    force_winograd(0);
+    run_region(*backend, *layer, stored.inputs, {want}, stored, DType::f16, opt, &halves);
+    force_winograd(-1);
+    return halves.dispatches;
+}
+
+void check_all_halves(const char* type, const std::vector<LayerCase>& cases) {
+    const auto found = std::find_if(std::begin(kMultiply), std::end(kMultiply),
+                                    [&](const char* name) { return strcmp(type, name) == 0; });
+    if (found == std::end(kMultiply) || !get_gpu_info().support_fp16_arithmetic()) return;
+    int dispatches = 0;
+    for (size_t i = 0; i < cases.size() && !testing::Test::HasFailure(); i++) {
+        PreparedCase p;
+        if (!prepare(type, cases[i], i, &p)) continue;
+        SCOPED_TRACE(p.text + ", products of halves");
+        dispatches += check_halves(type, cases[i], p, found < kMultiply + kSumsOfProducts);
+    }
+    printf("%s: %d dispatches multiply halves\n", type, dispatches);
+    EXPECT_LT(0, dispatches);
 }
 
 // Layers that ncnn runs on Vulkan: here, too. Split and MemoryData, which are no layers by
@@ -237,6 +343,7 @@ void check_vulkan(const char* type, const std::vector<LayerCase>& cases) {
             if (testing::Test::HasFailure()) return;
         }
     }
+    check_all_halves(type, cases);
     testing::Test::RecordProperty("ran", ran);
     printf("%s: %d of %zu cases run on the device\n", type, ran, cases.size() * 3);
     EXPECT_TRUE(ran > 0 || !is_ncnn_layer(type));

@@ -13,9 +13,9 @@ namespace quoll {
 
 // transposed: b is [columns][depth]. rounding: of a stored value, relative; least: absolute,
 // besides what f32 loses in the sums. row_step: rows from one that is looked at to the next; the
-// last is.
+// last is. of_sizes: what products may be wrong by besides, of the sum of their magnitudes.
 inline void expect_product(const Net& net, const Mat& a, const Mat& b, bool transposed,
-                           double rounding, double least, int row_step) {
+                           double rounding, double least, int row_step, double of_sizes = 0) {
     Extractor ex = net.create_extractor();
     Mat y;
     ASSERT_EQ(0, ex.input("a", a));
@@ -29,7 +29,8 @@ inline void expect_product(const Net& net, const Mat& a, const Mat& b, bool tran
                 const double p = (double)a.row(i)[k] * (transposed ? b.row(j)[k] : b.row(k)[j]);
                 sum += p, size += fabs(p);
             }
-            const double bound = fabs(sum) * rounding + least + depth * size / 8388608;
+            const double bound =
+                fabs(sum) * rounding + least + depth * size / 8388608 + of_sizes * size;
             ASSERT_NEAR(sum, y.row(i)[j], bound) << rows << " " << depth << " " << i << " " << j;
         }
     }

@@ -17,10 +17,12 @@
 
 #include "forwarding_backend.h"
 #include "gpu/device.h"
+#include "gpu/limit_options.h"
 #include "layer/vulkan/compiled_region.h"
 #include "layer/vulkan/conv_tiles.h"
 #include "layer/vulkan/vulkan_backend.h"
 #include "layer/vulkan/winograd_vulkan.h"
+#include "log_test.h"
 #include "product_check.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
@@ -94,9 +96,11 @@ public:
 
 class VulkanNet {
 public:
-    VulkanNet(const std::string& text, bool gpu, bool half = false) {
+    VulkanNet(const std::string& text, bool gpu, bool half = false, bool arithmetic = false) {
         net.opt.num_threads = 1;
         net.opt.use_fp16_storage = half;
+        net.opt.use_fp16_arithmetic = arithmetic;
+        net.opt.use_cooperative_matrix = !arithmetic;
         if (gpu) {
             backend = std::make_shared<CountingBackend>(net.opt);
             net.add_backend(backend);
@@ -164,6 +168,20 @@ TEST_P(VulkanGraph, f16_blobs) {
     const double most = difference(gpu.run(96), cpu.run(96));
     printf("%s f16: differs by %.2g of the range\n", GetParam(), most);
     EXPECT_LT(most, 0.05);
+}
+
+// All products are of halves, and the answers as near as with products of floats.
+TEST_P(VulkanGraph, f16_arithmetic) {
+    if (!get_gpu_info().support_fp16_arithmetic()) GTEST_SKIP() << "no arithmetic of halves";
+    const std::string text = graph(GetParam());
+    const VulkanNet cpu(text, false), gpu(text, true, true, true);
+    const double most = difference(gpu.run(96), cpu.run(96));
+    printf("%s f16 arithmetic: differs by %.2g of the range\n", GetParam(), most);
+    EXPECT_LT(most, 0.05);
+    EXPECT_LT(0, gpu.backend->count("conv_tiled_half"));
+    for (const char* shader :
+         {"conv_tiled", "conv_tiled_planar", "conv_depthwise", "innerproduct", "product"})
+        EXPECT_EQ(0, gpu.backend->count(shader)) << shader;
 }
 
 INSTANTIATE_TEST_SUITE_P(Bundled, VulkanGraph,
@@ -286,6 +304,53 @@ TEST_F(Vulkan, f16_products_stay_within_their_bound) {
     }
 }
 
+// Products of halves, of which 16 are added up as halves: each of them and of their sums may be off
+// by a unit in the last place, 16 in a row, or by the least normal half where the device has no
+// smaller ones. Positive terms, of which groups of 16 would be lost beside sums of halves of 8192
+// and more. Few rows are those of innerproduct.comp.
+TEST_F(Vulkan, products_of_halves_stay_within_their_bound) {
+    if (!get_gpu_info().support_fp16_arithmetic()) GTEST_SKIP() << "no arithmetic of halves";
+    const ConvTiling undivided = {conv_tiles(false)[0], 1};
+    for (int depth : {16, 130, 516, 65536}) {
+        for (int rows : {7, 37}) {
+            Net net;
+            net.opt.num_threads = 1;
+            net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = true;
+            net.opt.use_cooperative_matrix = false;
+            const auto backend = std::make_shared<CountingBackend>(net.opt);
+            net.add_backend(backend);
+            ASSERT_EQ(0, net.load_param_mem("7767517\n3 3\nInput a 0 1 a\nInput b 0 1 b\n"
+                                            "MatMul product 2 1 a b y 0=1\n"));
+            ASSERT_EQ(0, net.load_model(RandomWeights()));
+            Mat a = exact_halves(depth, rows, 1), b = exact_halves(depth, 70, 2);
+            for (Mat* m : {&a, &b})
+                for (size_t i = 0; i < m->total(); i++) (*m)[i] = fabsf((*m)[i]);
+            if (depth > 10000) force_tiling(&undivided);
+            expect_product(net, a, b, true, 1. / 2048, 1e-7 + depth * 2. / 16384, 1, 16. / 1024);
+            force_tiling(nullptr);
+            const bool few = rows < 8 && depth % 4 == 0;
+            EXPECT_EQ(1, backend->count(few ? "innerproduct_half" : "product_half"));
+        }
+    }
+}
+
+// A net turns off what its device cannot do, and says so.
+TEST(VulkanOptions, are_limited_to_the_device) {
+    log_test::g_log.clear();
+    set_log_sink(log_test::collect, nullptr);
+    const LogLevel before = get_log_level();
+    set_log_level(kLogInfo);
+    Option opt;
+    opt.use_fp16_arithmetic = true;
+    limit_options(GpuInfo(), &opt);
+    set_log_level(before);
+    set_log_sink(nullptr, nullptr);
+    EXPECT_FALSE(opt.use_fp16_arithmetic);
+    EXPECT_FALSE(opt.use_fp16_storage);
+    EXPECT_NE(std::string::npos, log_test::g_log.find("cannot follow use_fp16_arithmetic"));
+    EXPECT_EQ(std::string::npos, log_test::g_log.find("use_fp16_storage"));
+}
+
 // y = a b in f16, some rows of it against the sums in double.
 void expect_large_product(int rows, int columns, int depth) {
     Net net;
@@ -332,7 +397,7 @@ TEST_F(Vulkan, tiles_fit_the_shared_memory) {
     const uint32_t own = shared;
     Program program;
     WeightStore constants(*device, 4096);
-    Recorder recorder(*device, Storage::f32, true, &program, &constants);
+    Recorder recorder(*device, Storage::f32, Option(), &program, &constants);
     const ConvProduct large = {4096, 4096, 64, 1};
     const ConvTiling forced = {conv_tiles(false)[1], 1};
     for (const uint32_t kilobytes : {16, 32}) {

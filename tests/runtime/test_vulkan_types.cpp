@@ -58,6 +58,7 @@ struct Halves {
 };
 
 // The types may be exchanged as long as no shader calculates with halves, or has constants of them.
+// Those that do are never taken for bf16 (Recorder::half_form).
 TEST(Bfloat16Code, moves_converts_and_multiplies_matrices) {
     const uint32_t kPointer = 32, kArray = 28, kRuntimeArray = 29, kLoad = 61, kConvert = 115;
     const uint32_t kMatrixLoad = 4457, kMatrixStore = 4458, kMatrixProduct = 4459;
@@ -67,7 +68,9 @@ TEST(Bfloat16Code, moves_converts_and_multiplies_matrices) {
         const ShaderCode code = shader_code((Shader)i, Storage::bf16);
         SCOPED_TRACE(shader_name((Shader)i));
         EXPECT_EQ(shader_code((Shader)i, Storage::f16).packed, code.packed);
-        if (!code.words) continue;
+        const std::string name = shader_name((Shader)i);
+        const bool calculates = name.size() > 5 && name.substr(name.size() - 5) == "_half";
+        if (!code.words || calculates) continue;
         const std::vector<uint32_t> words = code.spirv(), made = as_bfloat16(words);
         ASSERT_TRUE(is_spirv(made.data(), made.size()));
         const Halves before(words), after(made);
@@ -93,6 +96,7 @@ void expect_bf16_product(int rows, int columns, int depth, int transposed) {
     Net net;
     net.opt.num_threads = 1;
     net.opt.use_bf16_storage = true;
+    net.opt.use_fp16_arithmetic = true;  // not for bf16
     const auto backend = std::make_shared<ForwardingBackend>(net.opt);
     net.add_backend(backend);
     const std::string text =
@@ -153,6 +157,7 @@ void expect_whole_sums(const Int8Case& c, bool half) {
     Net net;
     net.opt.num_threads = 1;
     net.opt.use_fp16_storage = half;
+    net.opt.use_fp16_arithmetic = true;  // not for int8
     net.add_backend(std::make_shared<ForwardingBackend>(net.opt));
     ASSERT_EQ(0, net.load_param_mem(text.c_str()));
     ASSERT_GT(net.load_model((const unsigned char*)weights.data()), 0);

@@ -34,9 +34,11 @@ public:
 
 // Runs a net with tiles of `out` outputs along an axis; -1: as is expected to be fastest. Returns
 // the number of input transforms.
-int run_gpu(const std::string& text, const Mat& in, int out, bool half, Mat* made) {
+int run_gpu(const std::string& text, const Mat& in, int out, bool half, Mat* made,
+            bool arithmetic = false) {
     Net net;
     net.opt.num_threads = 1, net.opt.use_fp16_storage = half;
+    net.opt.use_fp16_arithmetic = arithmetic, net.opt.use_cooperative_matrix = !arithmetic;
     const auto backend = std::make_shared<CountingBackend>(net.opt);
     net.add_backend(backend);
     EXPECT_EQ(0, net.load_param_mem(text.c_str()));
@@ -80,10 +82,12 @@ void expect_conv(const std::string& text, const Mat& in) {
         int out;
         bool half;
         double most;
+        bool arithmetic = false;
     };
-    for (const Form& form : {Form{2, false, 2e-6}, Form{4, false, 1e-5}, Form{2, true, 4e-3}}) {
+    for (const Form& form : {Form{2, false, 2e-6}, Form{4, false, 1e-5}, Form{2, true, 4e-3},
+                             Form{2, true, 4e-3, true}}) {
         Mat made;
-        EXPECT_LT(0, run_gpu(text, in, form.out, form.half, &made));
+        EXPECT_LT(0, run_gpu(text, in, form.out, form.half, &made, form.arithmetic));
         EXPECT_LT(difference(made, want), form.most) << form.out << (form.half ? " f16" : "");
     }
 }

@@ -99,13 +99,17 @@ static std::vector<uint32_t> words_of(const ConvTiling& tiling) {
     return words;
 }
 
+static bool is_product(Shader shader) {
+    return shader == Shader::product || shader == Shader::product_half;
+}
+
 // Whether a shader runs a tile: one of its own, for which the device has the shared memory.
 static bool runs_tile(const GpuDevice& device, Shader shader, bool matrix, const ConvTile& tile) {
     const std::vector<ConvTile>& all = conv_tiles(matrix);
     const bool own = std::any_of(all.begin(), all.end(), [&](const ConvTile& t) {
         return words_of({t, 1}) == words_of({tile, 1});
     });
-    return own && (shader != Shader::product || tile.rows == all[0].rows ||
+    return own && (!is_product(shader) || tile.rows == all[0].rows ||
                    device.limits().maxComputeSharedMemorySize >= kLargeProduct);
 }
 
@@ -155,7 +159,7 @@ static ConvTiling expected_tiling(const GpuDevice& device, Shader shader, bool m
     const double macs = (double)p.rows * p.columns * p.depth * p.groups;
     if (!matrix) {
         const std::vector<ConvTile>& all = conv_tiles(false);
-        const bool many = shader == Shader::product && runs_tile(device, shader, false, all[1]) &&
+        const bool many = is_product(shader) && runs_tile(device, shader, false, all[1]) &&
                           tiles(all[1]) >= kManyGroups * processors;
         const ConvTile& tile = all[many];
         const int wanted = (kTiledGroups * processors + tiles(tile) / 2) / tiles(tile);

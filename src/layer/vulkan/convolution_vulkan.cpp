@@ -262,7 +262,7 @@ private:
         const bool matrix = form_ == Form::kMatrix;
         const int units = num_input_ * layer_.kernel_h * planar_row_groups(layer_),
                   pixels = (int)words[9].bits;
-        const Shader shader = matrix ? Shader::conv_planar : Shader::conv_tiled_planar;
+        const Shader shader = matrix ? Shader::conv_planar : r.half_form(Shader::conv_tiled_planar);
         const ConvTiling tiling =
             choose_tiling(r, shader, matrix, {pixels, outputs(), units * 4, 1});
         const ConvTile& t = tiling.tile;
@@ -366,14 +366,15 @@ private:
                           std::vector<Binding> bindings, uint32_t items, uint32_t rows,
                           ChannelSums* sums) const {
         const uint32_t all = words[9].bits, vectors = ((uint32_t)layer_.num_output + 3) / 4;
+        const Shader shader = int8_ ? Shader::conv_depthwise : r.half_form(Shader::conv_depthwise);
         if (rows > 0) {
             bindings.push_back(weight_);
-            r.dispatch(Shader::conv_depthwise, constants, bindings, words, row_groups(words), rows);
+            r.dispatch(shader, constants, bindings, words, row_groups(words), rows);
             return;
         }
         if (!sums) {
             bindings.push_back(weight_);
-            r.dispatch_linear(Shader::conv_depthwise, constants, bindings, words, all * vectors);
+            r.dispatch_linear(shader, constants, bindings, words, all * vectors);
             return;
         }
         const uint32_t pixels = all / items;
@@ -387,8 +388,7 @@ private:
         sums->pixels = pixels, sums->items = items;
         sums->block = r.make_block((size_t)items * sums->parts * vectors * 4 * sizeof(float));
         bindings.push_back(r.write_block(sums->block));
-        r.dispatch(Shader::conv_depthwise, constants, bindings, words, (vectors + 7) / 8,
-                   sums->parts, items);
+        r.dispatch(shader, constants, bindings, words, (vectors + 7) / 8, sums->parts, items);
     }
 
     // Binding 8 of common/pixel_sums.glsl. parts: of the pixels of the only item.
@@ -411,7 +411,8 @@ private:
         const int pixels = (int)words[9].bits, steps = (int)words[13].bits;
         const Shader shader = as_bytes_ ? Shader::conv_matrix_int8
                               : matrix  ? Shader::conv_matrix
-                                        : Shader::conv_tiled;
+                              : int8_   ? Shader::conv_tiled
+                                        : r.half_form(Shader::conv_tiled);
         // Two bytes take the place of an f16 value.
         const int depth = as_bytes_ ? steps * 2 : steps * 4;
         const ConvTiling tiling =

@@ -76,6 +76,10 @@ bool MatrixProduct::fits_vectors() const {
     return rows < kFewRows && c * d == 1 && whole_a && whole_b && whole_y;
 }
 
+Shader MatrixProduct::form_of(const Recorder& r, Shader shader) const {
+    return has_int8 || int8 ? shader : r.half_form(shader);
+}
+
 void MatrixProduct::record_vectors(Recorder& r) const {
     const uint32_t groups = ((uint32_t)columns + 3) / 4;
     const bool wide = depth % 8 == 0 && a_steps.first % 8 == 0;
@@ -85,7 +89,7 @@ void MatrixProduct::record_vectors(Recorder& r) const {
     constants.push_back(int8), constants.push_back(pooled != nullptr);
     constants.push_back(softmax), constants.push_back(makes_floats);
     const size_t bytes = (size_t)columns * sizeof(float);
-    r.dispatch(Shader::innerproduct, constants,
+    r.dispatch(form_of(r, Shader::innerproduct), constants,
                {a, b, has_bias ? bias : b, y, has_addend ? addend : b,
                 pooled ? r.read_block(pooled->block) : b,
                 softmax ? r.write_block(r.make_block(bytes)) : b, softmax ? r.counters(1) : b},
@@ -124,10 +128,11 @@ void MatrixProduct::record_joined(Recorder& r) const {
 }
 
 void MatrixProduct::record_tiles(Recorder& r, Words push) const {
+    const Shader shader = form_of(r, Shader::product);
     // For a few rows the form does not depend on the sizes, since those of a decoder grow.
     ConvTiling tiling = {conv_tiles(false)[0], 1};
     if (rows >= kFewRows && (int64_t)c * d <= 65535 / kMostSplits)
-        tiling = choose_tiling(r, Shader::product, false, {rows, columns, depth, c * d});
+        tiling = choose_tiling(r, shader, false, {rows, columns, depth, c * d});
     const ConvTile& t = tiling.tile;
     const uint32_t x = (uint32_t)((columns + t.columns - 1) / t.columns);
     const uint32_t y_groups = (uint32_t)((rows + t.rows - 1) / t.rows);
@@ -136,8 +141,8 @@ void MatrixProduct::record_tiles(Recorder& r, Words push) const {
     std::vector<Binding> bindings = {a, b, has_addend ? addend : a, y, has_bias ? bias : a};
     add_split(r, tiling, x * y_groups * (uint32_t)(c * d), y, &bindings);
     push.push_back(tiling.splits);
-    r.dispatch(Shader::product, {has_addend, f.type, has_bias, a_in, b_in, t.m, t.n}, bindings,
-               push, x, y_groups, (uint32_t)(c * d * tiling.splits));
+    r.dispatch(shader, {has_addend, f.type, has_bias, a_in, b_in, t.m, t.n}, bindings, push, x,
+               y_groups, (uint32_t)(c * d * tiling.splits));
 }
 
 void MatrixProduct::record_units(Recorder& r, Words push) const {

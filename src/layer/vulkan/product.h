@@ -36,6 +36,8 @@ struct MatrixProduct {
     const ChannelSums* pooled = nullptr;
     bool makes_floats = false, softmax = false;
     int int8 = 0;
+    // int8 values times each other exceed f16: they are multiplied as floats.
+    bool has_int8 = false;
 
     // Adds what is to be done with y. y and its steps have to be set; C must be none if a blob is
     // added.
@@ -61,6 +63,7 @@ private:
     bool fits_vectors() const;
     void record_tiles(Recorder& r, Words push) const;
     void record_units(Recorder& r, Words push) const;
+    Shader form_of(const Recorder& r, Shader shader) const;
 };
 
 }  // namespace quoll

@@ -72,6 +72,7 @@ public:
         product.y_steps = steps(p.m, p.n, layer_.output_transpose);
         product.y_steps.first = out[0].first, product.y_steps.c = out[0].item_step();
         product.alpha = layer_.alpha / b_scale_, product.beta = layer_.alpha * layer_.beta;
+        product.has_int8 = layer_.quantize_term != 0;
         product.add_epilogue(r, fused);
         product.record(r);
         return kOk;

@@ -25,6 +25,24 @@ size_t host_bytes(const Shape& shape, DType dtype) {
 
 }  // namespace
 
+Shader Recorder::half_form(Shader shader) const {
+    if (!multiplies_halves_) return shader;
+    switch (shader) {
+        case Shader::conv_depthwise:
+            return Shader::conv_depthwise_half;
+        case Shader::conv_tiled:
+            return Shader::conv_tiled_half;
+        case Shader::conv_tiled_planar:
+            return Shader::conv_tiled_planar_half;
+        case Shader::innerproduct:
+            return Shader::innerproduct_half;
+        case Shader::product:
+            return Shader::product_half;
+        default:
+            return shader;
+    }
+}
+
 Value Recorder::make(const Shape& shape, Layout layout) {
     Value value;
     value.shape = shape, value.layout = layout;

@@ -8,6 +8,7 @@
 
 #include "gpu/weights.h"
 #include "layer/vulkan/value.h"
+#include "quoll/option.h"
 
 namespace quoll {
 
@@ -36,17 +37,22 @@ const uint32_t kMostGroups = 65535;  // along an axis, on any device
 
 class Recorder {
 public:
-    Recorder(const GpuDevice& device, Storage storage, bool use_cooperative_matrix,
-             Program* program, WeightStore* constants)
+    Recorder(const GpuDevice& device, Storage storage, const Option& opt, Program* program,
+             WeightStore* constants)
         : device_(device),
           storage_(storage),
-          has_matrices_(can_use_matrices(device, storage, use_cooperative_matrix)),
+          has_matrices_(can_use_matrices(device, storage, opt.use_cooperative_matrix)),
+          multiplies_halves_(storage == Storage::f16 && opt.use_fp16_arithmetic &&
+                             device.features().float16),
           program_(*program),
           constants_(*constants) {}
 
     const GpuDevice& device() const { return device_; }
     Storage storage() const { return storage_; }
     bool has_matrices() const { return has_matrices_; }
+    // A shader that multiplies f16 as floats, or, if that is asked for and the device can do it,
+    // its form that multiplies halves.
+    Shader half_form(Shader shader) const;
     // Dispatches from now on belong to this step of the region.
     void set_step(int step) { step_ = step; }
 
@@ -126,7 +132,7 @@ private:
 
     const GpuDevice& device_;
     const Storage storage_;
-    const bool has_matrices_;
+    const bool has_matrices_, multiplies_halves_;
     Program& program_;
     WeightStore& constants_;
     std::vector<Binding> kept_;  // constants

@@ -174,8 +174,7 @@ std::shared_ptr<VulkanRegion> VulkanBackend::compile_for(
         forms.push_back(found->second.get());
     }
     const auto made = std::make_shared<VulkanRegion>(device_, weights_);
-    Recorder recorder(*device_, storage_, opt.use_cooperative_matrix, &made->program(),
-                      &made->constants());
+    Recorder recorder(*device_, storage_, opt, &made->program(), &made->constants());
     Region largest = region;
     for (size_t i = 0; i < region.values.size(); i++) largest.values[i].shape = sizes.back()[i];
     RegionCompiler compiler(std::move(largest), forms, recorder);

@@ -1,10 +1,11 @@
 // Depthwise convolution: an invocation computes four channels of a pixel, with kRows of row
 // gl_WorkGroupID.y of all items, which takes fewer divisions. weight: [tap][vec4s]. With kSums a
 // group computes 8 vec4s of channels of some pixels of an item, `splits` an invocation, and stores
-// what they sum up to.
+// what they sum up to. HALVES: common/halves.glsl.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#include "halves.glsl"
 #include "storage.glsl"
 #include "index.glsl"
 #include "math.glsl"
@@ -18,16 +19,32 @@ layout(constant_id = 6) const bool kRows = false;
 layout(set = 0, binding = 5) writeonly buffer Sums { vec4 pixel_sums[]; };  // [item][part][vec4s]
 shared vec4 sums[64];
 
+// Declares a sum, adds the product of a tap, and gives what all products sum up to.
+#ifdef HALVES
+#define BEGIN_SUM               \
+    vec4 sum = vec4(0.0);       \
+    f16vec4 part = f16vec4(0.0)
+#define ADD_TAP(tap, v, w) \
+    part += (v) * (w);     \
+    if (((tap) & 15) == 15) sum += vec4(part), part = f16vec4(0.0)
+#define WHOLE_SUM (sum + vec4(part))
+#else
+#define BEGIN_SUM vec4 sum = vec4(0.0)
+#define ADD_TAP(tap, v, w) sum += (v) * (w)
+#define WHOLE_SUM sum
+#endif
+
 vec4 any_window(ivec4 window, int c, int vectors) {
-    vec4 sum = vec4(0.0);
-    for (int tap = 0; tap < steps; tap++)
-        sum += input_at(window, tap, c) * vec4(weight[tap * vectors + c]);
-    return sum;
+    BEGIN_SUM;
+    for (int tap = 0; tap < steps; tap++) {
+        ADD_TAP(tap, FACTOR4(input_at(window, tap, c)), FACTOR4(weight[tap * vectors + c]));
+    }
+    return WHOLE_SUM;
 }
 
 // Unrolled, so that all loads are in flight at once.
 vec4 square_window(ivec4 window, int c, int vectors) {
-    vec4 sum = vec4(0.0);
+    BEGIN_SUM;
     const int first = x_first + (window.w + window.y * x_w + window.x) * x_pitch + c;
     [[unroll]] for (int ky = 0; ky < kSquare; ky++) {
         const int y = ky * dilation_h;
@@ -36,12 +53,12 @@ vec4 square_window(ivec4 window, int c, int vectors) {
             const int at = kx * dilation_w;
             const bool inside = row && uint(window.x + at) < uint(x_w);
             const int from = inside ? first + (y * x_w + at) * x_pitch : x_first + c;
-            const vec4 v = arrived(vec4(x[from]));
-            sum += (inside ? v : vec4(pad_value)) *
-                   vec4(weight[(ky * kSquare + kx) * vectors + c]);
+            const FACTOR4 v = ARRIVED(x[from]);
+            const int tap = ky * kSquare + kx;
+            ADD_TAP(tap, inside ? v : FACTOR4(pad_value), FACTOR4(weight[tap * vectors + c]));
         }
     }
-    return sum;
+    return WHOLE_SUM;
 }
 
 vec4 made(ivec4 window, int pixel, int c, int vectors) {

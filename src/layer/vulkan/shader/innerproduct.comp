@@ -1,10 +1,11 @@
 // Products of the rows of a matrix with a vector: a group computes four outputs of one input row,
 // each invocation a part of the sums. With kPooled the only row is the average of pixels; with
 // kSoftmax the last group to arrive makes the softmax of its outputs. weight: [output][inputs in
-// vec4s].
+// vec4s]. HALVES: common/halves.glsl.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#include "halves.glsl"
 #include "storage.glsl"
 #include "math.glsl"
 #include "extremes.glsl"
@@ -66,10 +67,28 @@ vec4 average_at(int k) {
 layout(set = 0, binding = 0) readonly buffer Input8 { uvec4 x8[]; };
 layout(set = 0, binding = 1) readonly buffer Weight8 { uvec4 weight8[]; };
 
+#ifdef HALVES
+void add_products8(inout f16vec2 sum, uvec4 a, uvec4 b) {
+    [[unroll]] for (int i = 0; i < 4; i++) sum += unpackFloat2x16(a[i]) * unpackFloat2x16(b[i]);
+}
+float dot8(uvec4 a, uvec4 b) {
+    f16vec2 sum = f16vec2(0.0);
+    add_products8(sum, a, b);
+    return float(sum.x) + float(sum.y);
+}
+void add_dots(inout vec4 sums, uvec4 v[4], uvec4 w[16]) {
+    [[unroll]] for (int o = 0; o < 4; o++) {
+        f16vec2 sum = f16vec2(0.0);
+        [[unroll]] for (int i = 0; i < 4; i++) add_products8(sum, v[i], w[4 * i + o]);
+        sums[o] += float(sum.x) + float(sum.y);
+    }
+}
+#else
 float dot2(uint a, uint b) { return dot(unpacked2(a), unpacked2(b)); }
 float dot8(uvec4 a, uvec4 b) {
     return (dot2(a.x, b.x) + dot2(a.y, b.y)) + (dot2(a.z, b.z) + dot2(a.w, b.w));
 }
+#endif
 
 uvec4 arrived8(uvec4 v) {
     if ((kInt8 & 2) == 0) return v;
@@ -98,7 +117,11 @@ vec4 wide_sums(int thread, int row, ivec4 outputs4) {
         [[unroll]] for (int i = 0; i < 4; i++) v[i] = input8_at(from, k + kThreads * i);
         if (kInt8 != 0)
             [[unroll]] for (int i = 0; i < 4; i++) v[i] = arrived8(v[i]);
+#ifdef HALVES
+        add_dots(sums, v, w);
+#else
         [[unroll]] for (int i = 0; i < 16; i++) sums[i & 3] += dot8(v[i >> 2], w[i]);
+#endif
     }
     for (; k < groups; k += kThreads) {
         const uvec4 v = arrived8(input8_at(from, k));
@@ -118,6 +141,19 @@ vec4 input_at(int row, int k) {
     return arrived(v);
 }
 
+#ifdef HALVES
+float dot4(f16vec4 a, f16vec4 b) { return dot(vec4(a * b), vec4(1.0)); }
+void add_dots(inout vec4 sums, f16vec4 v[4], f16vec4 w[16]) {
+    [[unroll]] for (int o = 0; o < 4; o++) {
+        f16vec4 sum = v[0] * w[o];
+        [[unroll]] for (int i = 1; i < 4; i++) sum += v[i] * w[4 * i + o];
+        sums[o] += dot(vec4(sum), vec4(1.0));
+    }
+}
+#else
+#define dot4 dot
+#endif
+
 vec4 vector_sums(int thread, int row, ivec4 outputs4) {
     const int vectors = (inputs + 3) / 4;
     const ivec4 rows = outputs4 * vectors;
@@ -125,15 +161,19 @@ vec4 vector_sums(int thread, int row, ivec4 outputs4) {
     int k = thread;
     // Four at a time, so that many loads are under way at once.
     for (; k + 3 * kThreads < vectors; k += 4 * kThreads) {
-        vec4 v[4], w[16];
-        [[unroll]] for (int i = 0; i < 4; i++) v[i] = input_at(row, k + kThreads * i);
+        FACTOR4 v[4], w[16];
+        [[unroll]] for (int i = 0; i < 4; i++) v[i] = FACTOR4(input_at(row, k + kThreads * i));
         [[unroll]] for (int i = 0; i < 16; i++)
-            w[i] = vec4(weight[rows[i & 3] + k + kThreads * (i >> 2)]);
+            w[i] = FACTOR4(weight[rows[i & 3] + k + kThreads * (i >> 2)]);
+#ifdef HALVES
+        add_dots(sums, v, w);
+#else
         [[unroll]] for (int i = 0; i < 16; i++) sums[i & 3] += dot(v[i >> 2], w[i]);
+#endif
     }
     for (; k < vectors; k += kThreads) {
-        const vec4 v = input_at(row, k);
-        [[unroll]] for (int o = 0; o < 4; o++) sums[o] += dot(v, vec4(weight[rows[o] + k]));
+        const FACTOR4 v = FACTOR4(input_at(row, k));
+        [[unroll]] for (int o = 0; o < 4; o++) sums[o] += dot4(v, FACTOR4(weight[rows[o] + k]));
     }
     return sums;
 }

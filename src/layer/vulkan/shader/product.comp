@@ -1,9 +1,10 @@
 // y = f(alpha A B + beta C + bias) for matrices of any strides, several of them: a group of 64
 // makes a tile of 8 kRows x 32 kColumns, a step of 16 of the depth at a time, both factors in
-// shared memory.
+// shared memory. HALVES: common/halves.glsl.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#include "halves.glsl"
 #include "storage.glsl"
 #include "math.glsl"
 #include "activation.glsl"
@@ -37,13 +38,13 @@ layout(push_constant) uniform Push {
 #include "split.glsl"
 
 const int kTileM = 8 * kRows, kVectors = 8 * kColumns, kDepth = 4;  // depth in vec4s
-shared vec4 a_tile[kDepth][kTileM + 1];
-shared vec4 b_tile[kDepth * 4][kVectors + 1];
+shared FACTOR4 a_tile[kDepth][kTileM + 1];
+shared FACTOR4 b_tile[kDepth * 4][kVectors + 1];
 const int kMade = kTileM * kVectors;
 shared vec4 tile_sums[kMade];
 // Of vec4s along the depth an invocation loads those of rows and columns local() + 16 i.
 const int kLoadsA = kTileM / 16, kLoadsB = kVectors * 4 / 16;
-vec4 next_a[kLoadsA], next_b[kLoadsB];
+FACTOR4 next_a[kLoadsA], next_b[kLoadsB];
 int lefts[kLoadsA], rights[kLoadsB];
 
 int origin(Matrix m) {
@@ -52,16 +53,16 @@ int origin(Matrix m) {
 }
 
 #define LOAD4(name, name4, whole, from, step)                        \
-    vec4 v = vec4(0.0);                                              \
+    FACTOR4 v = FACTOR4(0.0);                                        \
     if (whole) {                                                     \
-        if (k < depth) v = vec4(name4[((from) + k) / 4]);            \
+        if (k < depth) v = FACTOR4(name4[((from) + k) / 4]);         \
     } else {                                                         \
         [[unroll]] for (int j = 0; j < 4; j++)                       \
-            if (k + j < depth) v[j] = float(name[(from) + (k + j) * (step)]); \
+            if (k + j < depth) v[j] = FACTOR(name[(from) + (k + j) * (step)]); \
     }                                                                \
     return v
-vec4 left_at(int from, int k) { LOAD4(left, left4, kLeftVectors, from, a.column); }
-vec4 right_at(int from, int k) { LOAD4(right, right4, kRightVectors, from, b.row); }
+FACTOR4 left_at(int from, int k) { LOAD4(left, left4, kLeftVectors, from, a.column); }
+FACTOR4 right_at(int from, int k) { LOAD4(right, right4, kRightVectors, from, b.row); }
 
 void load_step(int step) {
     const int k = (step * kDepth + int(gl_LocalInvocationIndex & 3u)) * 4;
@@ -89,17 +90,27 @@ void main() {
                 b_tile[4 * part + j][(local + 16 * i) / 4][local & 3] = next_b[i][j];
         barrier();
         if (step + 1 < range.y) load_step(step + 1);
+#ifdef HALVES
+        f16vec4 step_sums[kRows * kColumns];
+        [[unroll]] for (int i = 0; i < kRows * kColumns; i++) step_sums[i] = f16vec4(0.0);
+#define SUMS step_sums
+#else
+#define SUMS sums
+#endif
         for (int k = 0; k < kDepth; k++) {
-            vec4 v[kRows];
+            FACTOR4 v[kRows];
             [[unroll]] for (int i = 0; i < kRows; i++) v[i] = a_tile[k][ty + 8 * i];
             [[unroll]] for (int j = 0; j < kColumns; j++) {
-                const vec4 w0 = b_tile[4 * k][tx + 8 * j], w1 = b_tile[4 * k + 1][tx + 8 * j];
-                const vec4 w2 = b_tile[4 * k + 2][tx + 8 * j], w3 = b_tile[4 * k + 3][tx + 8 * j];
-                [[unroll]] for (int i = 0; i < kRows; i++)
-                    sums[i * kColumns + j] +=
-                        v[i].x * w0 + v[i].y * w1 + v[i].z * w2 + v[i].w * w3;
+                const FACTOR4 w0 = b_tile[4 * k][tx + 8 * j], w1 = b_tile[4 * k + 1][tx + 8 * j];
+                const FACTOR4 w2 = b_tile[4 * k + 2][tx + 8 * j], w3 = b_tile[4 * k + 3][tx + 8 * j];
+                [[unroll]] for (int i = 0; i < kRows; i++) {
+                    ADD_PRODUCTS(SUMS[i * kColumns + j], v[i]);
+                }
             }
         }
+#ifdef HALVES
+        [[unroll]] for (int i = 0; i < kRows * kColumns; i++) sums[i] += vec4(step_sums[i]);
+#endif
         barrier();
     }
 
