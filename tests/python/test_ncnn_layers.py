@@ -33,6 +33,8 @@ CONFIGS = int(os.environ.get('QUOLL_ORACLE_CONFIGS', '50'))
 TOGETHER = 25
 # Largest error allowed, in units of the largest output: float sums in another order, and exp/pow approximations on both sides.
 TOLERANCE = 1e-4
+# How often the storage rounds: a device also stores the queries, keys, values and weighted sums within attention.
+ROUNDINGS = {'MultiHeadAttention': 5} if ON_GPU else {}
 # Rounded inputs have equal scores, and values half way between two of bf16, which ncnn puts in another order and rounds up.
 TIES = ('DetectionOutput', 'Proposal', 'YoloDetectionOutput', 'Cast')
 
@@ -286,7 +288,7 @@ def test_storage_agrees_with_ncnn(op, make, kind, rounding, tmp_path):
     configs = [config for config, _ in taken]
     wanted = [[np.where(np.abs(x) > largest, np.nan, x) if x.dtype == np.float32 else x for x in theirs] for _, theirs in taken]
     ours = run_quoll(tmp_path, op, configs, '--precision', kind)
-    found = [compare_outputs(op, config, a, b, TOLERANCE + rounding) for config, a, b in zip(configs, ours, wanted, strict=True)]
+    found = [compare_outputs(op, config, a, b, TOLERANCE + rounding * ROUNDINGS.get(op, 1)) for config, a, b in zip(configs, ours, wanted, strict=True)]
     if op in TIES:
         plain = run_quoll(tmp_path, op, configs)
         found = [(a if isinstance(a, str) else None) if compare(a, b) else difference
