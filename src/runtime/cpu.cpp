@@ -131,11 +131,9 @@ std::atomic<int> g_blocktime{0};
 int cpu_support_arm_neon() { return host_has(CpuFeature::neon); }
 int cpu_support_arm_vfpv4() {
 #if defined(QUOLL_NO_ARM_FMA) && defined(__arm__) && defined(__linux__)
-    const bool found = getauxval(AT_HWCAP) >> 16 & 1;  // HWCAP_VFPv4, without which neon is, too
-#else
-    const bool found = true;
+    if (!(getauxval(AT_HWCAP) >> 16 & 1)) return 0;  // HWCAP_VFPv4, without which neon is, too
 #endif
-    return found && host_has(CpuFeature::neon);
+    return host_has(CpuFeature::neon);
 }
 int cpu_support_arm_asimdhp() { return host_has(CpuFeature::asimdhp); }
 int cpu_support_arm_asimddp() { return host_has(CpuFeature::asimddp); }

@@ -12,6 +12,7 @@
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/int8/int8_product.h"
 #include "layer/cpu/int8/int8_winograd.h"
+#include "layer/cpu/int8/small_values.h"
 #include "layer/cpu/registry/kernel_rows.h"
 #include "quoll/mat.h"
 
@@ -514,6 +515,24 @@ TEST(Int8Kernels, windows_of_single_channels_are_exact) {
             }
         }
     });
+}
+
+// All of them are lowered, or none where one is negative.
+TEST(Int8Kernels, values_are_made_small) {
+    for (size_t count : {1, 7, 8, 9, 127, 128, 5000}) {
+        std::vector<int8_t> values(count);
+        for (size_t i = 0; i < count; i++) values[i] = (int8_t)(i % 128);
+        std::vector<int8_t> got = values;
+        ASSERT_TRUE(int8_make_small(got.data(), count, 2));
+        for (size_t i = 0; i < count; i++) ASSERT_EQ(got[i], values[i] - kInt8SmallStep) << i;
+        for (size_t at = 0; at < count; at += count / 7 + 1) {
+            got = values;
+            got[at] = -1;
+            const std::vector<int8_t> kept = got;
+            ASSERT_FALSE(int8_make_small(got.data(), count, 2)) << at << " of " << count;
+            ASSERT_EQ(got, kept);
+        }
+    }
 }
 
 namespace {
