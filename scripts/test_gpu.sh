@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # For machines with a GPU: every case table of the layers on the device against the scalar reference, test_vulkan*, and the bundled
-# networks against the CPU with their times, in fp32, in fp16 and in fp16 without matrix units; 100,000 inferences in 8 threads; with
-# build/venv the oracles (official ONNX cases, ncnn, ONNX Runtime on random models), and with QUOLL_DATA the networks from exporters, the
-# largest ones too; then a summary. Says which device it was.
+# networks against the CPU with their times, in fp32, in fp16 and in fp16 without matrix units, with and without products of halves;
+# 100,000 inferences in 8 threads; with build/venv the oracles (official ONNX cases, ncnn, ONNX Runtime on random models), and with
+# QUOLL_DATA the networks from exporters, the largest ones too; then a summary. Says which device it was.
 # scripts/test_gpu.sh [BIN]: the folder of the built programs (build/bin). QUOLL_VULKAN_DEVICE chooses the device.
 set -uo pipefail
 
@@ -77,5 +77,6 @@ fi
 networks fp32
 networks fp16 --fp16
 networks fp16_tiles --fp16 --no-matrices
+networks fp16_halves --fp16 --no-matrices --fp16-arithmetic
 [ $failed = 0 ] && echo "all passed"
 exit $failed

@@ -43,7 +43,7 @@ public:
     int use_fp32_split;
     // Convolutions of fp32 and fp16 blobs may multiply and add half floats if the processor does so
     // (ARM's asimdhp), in half the time: with 11 bits for each product and sum, and infinity beyond
-    // 65504.
+    // 65504. With use_fp16_storage GPUs multiply so outside matrix units (docs/vulkan.md).
     bool use_fp16_arithmetic;
     // What a GPU can run of a net runs there, by Vulkan, and the rest on the CPU; the device is
     // that of Net::set_vulkan_device. To be set before load_model, like the storage types that the

@@ -19,7 +19,7 @@ const Field kFlags[] = {
     {"lightmode", &Option::lightmode, "Intermediate blobs are released as soon as their last consumer has run."},
     {"use_fp16_storage", &Option::use_fp16_storage, "Blobs between layers are IEEE half floats; arithmetic stays fp32."},
     {"use_bf16_storage", &Option::use_bf16_storage, "Blobs between layers are bfloat16."},
-    {"use_fp16_arithmetic", &Option::use_fp16_arithmetic, "Convolutions may compute in half floats where the processor does (ARM)."},
+    {"use_fp16_arithmetic", &Option::use_fp16_arithmetic, "Convolutions may compute in half floats where the processor (ARM) or the GPU does."},
     {"use_vulkan_compute", &Option::use_vulkan_compute, "What a GPU can run runs there, by Vulkan; set before load_model."},
     {"use_packing_layout", &Option::use_packing_layout, "Layers may use channel-blocked blobs (elempack > 1)."},
     {"use_winograd_convolution", &Option::use_winograd_convolution, "3x3 convolutions may use Winograd's algorithm."},

@@ -208,7 +208,7 @@ void make_magnitudes(Mat* m, double factor) {
 // activations in the tables.
 std::vector<Mat> errors_of_halves(const char* type, const LayerCase& c,
                                   const PreparedCase& stored) {
-    const double kBound = 16. / 1024 + 2. / 16384, kSteepest = 2;
+    const double kBound = pow(1 + 1. / 1024, 16) - 1 + 2. / 16384, kSteepest = 2;
     PreparedCase sizes = stored;
     for (Mat& m : sizes.inputs) make_magnitudes(&(m = from_storage(m)), 1);
     for (Mat& m : sizes.weights) make_magnitudes(&m, 1);

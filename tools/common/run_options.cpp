@@ -19,8 +19,9 @@ void RunOptions::add_to(CommandLine* line) {
                  "products on tile units (AMX) that stand for one of fp32, where the processor "
                  "has them: 6 (as good as fp32), 3, 1, or 0 for none")
         .one_of({0, 1, 3, 6});
-    line->flag("--fp16-arithmetic", fp16_arithmetic,
-               "convolutions multiply and add half floats where the processor does (ARM)");
+    line->flag(
+        "--fp16-arithmetic", fp16_arithmetic,
+        "convolutions multiply and add half floats where the processor (ARM) or the GPU does");
     add_gpu_to(line);
     line->option("--isa", isa, "highest instruction set to use, as QUOLL_CPU_MASK");
     line->flag("--reference", reference, "scalar reference layers instead of the fast ones");
