@@ -112,7 +112,7 @@ VkResult GpuBuffer::allocate(MemoryUse use, size_t bytes) {
     }
     if (result != VK_SUCCESS) return result;
     if (use == MemoryUse::kDevice || !device_.host_visible(type)) return VK_SUCCESS;
-    if (use == MemoryUse::kWeights && device_.info().type() == 0) return VK_SUCCESS;
+    if (use == MemoryUse::kWeights && !device_.features().unified_memory) return VK_SUCCESS;
     void* mapped = nullptr;
     result = vk.MapMemory(device_.handle(), memory_, 0, VK_WHOLE_SIZE, 0, &mapped);
     mapped_ = (unsigned char*)mapped;

@@ -110,18 +110,21 @@ int CommandList::copy(const std::vector<Copy>& copies) {
     const VkResult result = open();
     if (result != VK_SUCCESS) return device_->error("recording of copies", result);
     const DeviceFunctions& vk = device_->vk();
-    const auto is_touched = [&](VkBuffer buffer) {
-        return std::find(touched_.begin(), touched_.end(), buffer) != touched_.end();
+    const auto is_touched = [&](VkBuffer buffer, size_t first, size_t bytes) {
+        return std::any_of(touched_.begin(), touched_.end(), [&](const Range& r) {
+            return r.buffer == buffer && r.first < first + bytes && first < r.end;
+        });
     };
     const bool depends = std::any_of(copies.begin(), copies.end(), [&](const Copy& c) {
-        return is_touched(c.from) || is_touched(c.to);
+        return is_touched(c.from, c.from_offset, c.bytes) || is_touched(c.to, c.to_offset, c.bytes);
     });
     if (touched_.empty() || depends) {
         barrier(vk, order_.back(), kStages, kReads | kWrites);
         touched_.clear();
     }
     for (const Copy& c : copies) {
-        touched_.push_back(c.from), touched_.push_back(c.to);
+        touched_.push_back({c.from, c.from_offset, c.from_offset + c.bytes});
+        touched_.push_back({c.to, c.to_offset, c.to_offset + c.bytes});
         const VkBufferCopy range = {c.from_offset, c.to_offset, c.bytes};
         vk.CmdCopyBuffer(order_.back(), c.from, c.to, 1, &range);
     }

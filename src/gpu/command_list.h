@@ -96,8 +96,12 @@ private:
     GpuDevice::Commands own_;  // of which the first used_ are recorded
     size_t used_ = 0;
     bool is_open_ = false;  // the last of them
-    // The buffers touched by copies since its last barrier, after which there is nothing else.
-    std::vector<VkBuffer> touched_;
+    // What copies have touched since its last barrier, after which there is nothing else.
+    struct Range {
+        VkBuffer buffer;
+        size_t first, end;
+    };
+    std::vector<Range> touched_;
     std::vector<VkCommandBuffer> order_;
     bool submitted_ = false;
     bool runs_ = false;      // there is something to wait for

@@ -232,7 +232,7 @@ int GpuDevice::memory_type(MemoryUse use, uint32_t type_bits) const {
     const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
     const VkMemoryPropertyFlags cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
     const bool by_host = use == MemoryUse::kUpload || use == MemoryUse::kDownload;
-    const bool shared = use == MemoryUse::kWeights && info().type() != 0;
+    const bool shared = use == MemoryUse::kWeights && features_.unified_memory;
     int best = -1, best_score = -1;
     for (uint32_t i = 0; i < memory_.memoryTypeCount; i++) {
         const VkMemoryPropertyFlags flags = memory_.memoryTypes[i].propertyFlags;

@@ -206,6 +206,8 @@ GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device)
     const uint32_t version = properties.properties.apiVersion;
     const Extensions extensions(vk, device);
     GpuFeatures features;
+    features.unified_memory =
+        properties.properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     features.storage16 = storage.storageBuffer16BitAccess;
     // Before Vulkan 1.2 arithmetic is an extension, which the library does not ask for.
     features.float16 = half.shaderFloat16 && version >= VK_API_VERSION_1_2;

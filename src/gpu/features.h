@@ -30,6 +30,8 @@ struct GpuFeatures {
     uint32_t processors = 0;
     // Whether the driver tells how much of a heap may still be allocated (VK_EXT_memory_budget).
     bool memory_budget = false;
+    // Whether the device has no memory of its own: the host writes weights where they stay.
+    bool unified_memory = false;
     // The alignment of addresses and sizes of host memory that the device uses in place
     // (VK_EXT_external_memory_host); 0: it takes none.
     uint64_t host_alignment = 0;

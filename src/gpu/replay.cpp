@@ -73,7 +73,7 @@ bool Replay::allocate(const Program& program, bool timed, MemoryUse staging) {
         given_.assign(program.given.size(), {timed_given_->handle(), 0, 0});
     }
     const std::vector<uint32_t> zeros((program.counter_bytes + 3) / 4);
-    return zeros.empty() || zeros_.add_words(zeros, &counters_) == kOk;
+    return zeros.empty() || (zeros_.add_words(zeros, &counters_) == kOk && zeros_.finish() == kOk);
 }
 
 VkResult Replay::create_objects(const Program& program, bool timed) {

@@ -7,12 +7,19 @@
 
 #include <vector>
 
+#include "quoll/mat.h"
+
 namespace quoll {
 
 // What values of blobs and weights are stored as on the device.
 // bf16: the code of f16, with another type (as_bfloat16 in gpu/spirv.h).
 enum class Storage { f32, f16, bf16 };
 inline size_t storage_size(Storage storage) { return storage == Storage::f32 ? 4 : 2; }
+inline DType dtype_of(Storage storage) {
+    return storage == Storage::f16    ? DType::f16
+           : storage == Storage::bf16 ? DType::bf16
+                                      : DType::f32;
+}
 
 enum class Shader {
 #define QUOLL_SHADER(name, ...) name,

@@ -6,6 +6,7 @@
 #include "quoll/gpu.h"
 #include "quoll/log.h"
 #include "quoll/vkmat.h"
+#include "runtime/log_mute.h"
 
 namespace quoll {
 
@@ -15,6 +16,10 @@ uint64_t next_id() {
     static std::atomic<uint64_t> last{0};
     return ++last;
 }
+
+// What shares a buffer, at most a quarter of it. Buffers are as large as all blocks so far, so that
+// those who need little memory take little.
+const size_t kLeastShared = (size_t)256 << 10, kMostShared = (size_t)16 << 20;
 
 // Up to an eighth more, so that a blob that grows by a row at a time, as a cache of keys does,
 // finds the blocks of the steps before large enough: a new one costs the driver tens of
@@ -34,16 +39,44 @@ struct VkPoolAllocator::Private {
     float least_use = 0.5f;  // of a kept block
     std::mutex mutex;
     std::vector<PoolBlock*> idle;  // the one that was used last at the end
+    std::vector<std::unique_ptr<SharedBuffer>> shared;
     size_t idle_bytes = 0;
+    size_t all_bytes = 0;
     size_t in_use = 0;
 
-    // With the mutex held.
+    // All with the mutex held.
     void drop(size_t bytes) {
         while (!idle.empty() && idle_bytes > bytes) {
-            idle_bytes -= idle.front()->capacity;
-            delete idle.front();
+            const std::unique_ptr<PoolBlock> block(idle.front());
             idle.erase(idle.begin());
+            idle_bytes -= block->capacity, all_bytes -= block->capacity;
+            if (!block->shared) continue;
+            block->shared->give_back(block->offset, block->capacity);
+            if (block->shared->is_unused())
+                shared.erase(std::find_if(shared.begin(), shared.end(), [&](const auto& buffer) {
+                    return buffer.get() == block->shared;
+                }));
         }
+    }
+    // False: a buffer of its own is better, or there is no memory for a larger one.
+    bool share(size_t size, PoolBlock* block) {
+        const size_t buffer = std::min(std::max(all_bytes, kLeastShared), kMostShared);
+        block->capacity = (size + gpu->alignment() - 1) / gpu->alignment() * gpu->alignment();
+        if (block->capacity > buffer / 4) return false;
+        for (const auto& each : shared)
+            if (each->take(block->capacity, &block->offset)) return on(each.get(), block);
+        const LogMute mute;
+        std::unique_ptr<GpuBuffer> memory = GpuBuffer::create(*gpu, use, buffer);
+        if (!memory) return false;
+        shared.emplace_back(new SharedBuffer(std::move(memory)));
+        return shared.back()->take(block->capacity, &block->offset) &&
+               on(shared.back().get(), block);
+    }
+    static bool on(SharedBuffer* buffer, PoolBlock* block) {
+        unsigned char* const mapped = buffer->memory().mapped();
+        block->shared = buffer, block->buffer = buffer->memory().handle();
+        block->mapped_ptr = mapped ? mapped + block->offset : nullptr;
+        return true;
     }
     PoolBlock* take(size_t size) {
         for (size_t i = idle.size(); i-- > 0;) {
@@ -66,8 +99,8 @@ VkPoolAllocator::VkPoolAllocator(const VulkanDevice* device, Use use, size_t kep
     d->kept_bytes = kept_bytes;
     if (!d->gpu) return;
     const int type = d->gpu->memory_type(d->use, ~0u);
-    mappable = use == kStaging || (use == kWeights && device->info.type() != 0 && type >= 0 &&
-                                   d->gpu->host_visible(type));
+    mappable = use == kStaging || (use == kWeights && d->gpu->features().unified_memory &&
+                                   type >= 0 && d->gpu->host_visible(type));
     coherent = mappable;
     if (type >= 0) buffer_memory_type_index = (uint32_t)type;
 }
@@ -76,6 +109,7 @@ VkPoolAllocator::~VkPoolAllocator() {
     if (d->in_use) {
         QUOLL_LOGE("Vulkan: an allocator goes while %zu of its blocks are in use", d->in_use);
         new std::shared_ptr<GpuDevice>(d->gpu);  // which need the device
+        for (auto& buffer : d->shared) buffer.release();
     }
     d->drop(0);
     delete d;
@@ -104,21 +138,27 @@ VkBufferMemory* VkPoolAllocator::fastMalloc(size_t size) {
             return block;
         }
     }
-    std::unique_ptr<GpuBuffer> memory = GpuBuffer::create(*d->gpu, d->use, with_room(size));
-    if (!memory) return nullptr;
-    PoolBlock* block = new PoolBlock;
-    block->buffer = memory->handle();
-    block->offset = 0, block->capacity = memory->bytes();
-    block->mapped_ptr = memory->mapped();
+    std::unique_ptr<PoolBlock> block(new PoolBlock);
+    bool placed;
+    {
+        std::lock_guard<std::mutex> lock(d->mutex);
+        placed = d->share(with_room(size), block.get());
+    }
+    if (!placed) {
+        block->owner = GpuBuffer::create(*d->gpu, d->use, with_room(size));
+        if (!block->owner) return nullptr;
+        block->buffer = block->owner->handle();
+        block->offset = 0, block->capacity = block->owner->bytes();
+        block->mapped_ptr = block->owner->mapped();
+    }
     block->refcount = 0;
     block->memory = VK_NULL_HANDLE;
     block->memory_type_index = buffer_memory_type_index;
     block->access_flags = block->stage_flags = 0;
-    block->owner = std::move(memory);
     block->id = next_id();
     std::lock_guard<std::mutex> lock(d->mutex);
-    d->in_use++;
-    return block;
+    d->in_use++, d->all_bytes += block->capacity;
+    return block.release();
 }
 
 void VkPoolAllocator::fastFree(VkBufferMemory* memory) {

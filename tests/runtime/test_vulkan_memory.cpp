@@ -8,13 +8,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "gpu/command_list.h"
 #include "gpu/device.h"
+#include "gpu/weights.h"
 #include "quoll/command.h"
 #include "quoll/gpu.h"
 #include "quoll/net.h"
@@ -36,9 +40,11 @@ const char* const kNet =
 // Counts the device's allocations while it lives.
 class DeviceMemory {
 public:
-    DeviceMemory() {
+    // staged: weights go through staging memory, though the host may see where they stay.
+    explicit DeviceMemory(bool staged = false) {
         destroy_gpu_instance();
         device_ = open_gpu(get_default_gpu_index());
+        if (staged) const_cast<GpuFeatures&>(device_->features()).unified_memory = false;
         DeviceFunctions& vk = const_cast<DeviceFunctions&>(device_->vk());
         real_ = vk;
         blocks_ = 0, bytes_ = 0;
@@ -54,6 +60,8 @@ public:
     void set_largest_binding(uint32_t bytes) {
         const_cast<VkPhysicalDeviceLimits&>(device_->limits()).maxStorageBufferRange = bytes;
     }
+    static void set_largest_allocation(size_t bytes) { largest_allocation_ = bytes; }
+    const std::shared_ptr<GpuDevice>& device() const { return device_; }
     uint32_t largest_binding() const { return device_->limits().maxStorageBufferRange; }
     static int blocks() { return blocks_; }
     static size_t bytes() { return bytes_; }      // ever allocated
@@ -62,6 +70,7 @@ public:
 private:
     static VkResult allocate(VkDevice device, const VkMemoryAllocateInfo* info,
                              const VkAllocationCallbacks* with, VkDeviceMemory* memory) {
+        if (info->allocationSize > largest_allocation_) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
         const VkResult result = real_.AllocateMemory(device, info, with, memory);
         if (result == VK_SUCCESS) blocks_++, bytes_ += info->allocationSize;
         return result;
@@ -79,12 +88,13 @@ private:
     }
     static DeviceFunctions real_;
     static std::atomic<int> blocks_;
-    static std::atomic<size_t> bytes_, largest_;
+    static std::atomic<size_t> bytes_, largest_, largest_allocation_;
     std::shared_ptr<GpuDevice> device_;
 };
 DeviceFunctions DeviceMemory::real_;
 std::atomic<int> DeviceMemory::blocks_;
 std::atomic<size_t> DeviceMemory::bytes_, DeviceMemory::largest_;
+std::atomic<size_t> DeviceMemory::largest_allocation_{SIZE_MAX};
 
 Mat image() {
     Mat m(16, 16, 3);
@@ -153,6 +163,121 @@ TEST(VulkanMemory, many_inferences_leave_nothing) {
     // allocator's and the driver's.
     EXPECT_LT((double)resident_bytes(), (double)host + 4e6 + 100.0 * count);
     EXPECT_LE(memory.blocks(), blocks + 4 * kThreads);
+}
+
+// Larger than a half of the staging memory, than both, and than what a half has at first; of sizes
+// that are no multiples of anything.
+TEST(VulkanMemory, weights_arrive_through_the_staging_ring) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    const DeviceMemory memory(true);
+    WeightStore store(*memory.device(), 4096);
+    const size_t sizes[] = {5, 1021, 0, 300007, 9000001, 3, 19000003, 70001, 1};
+    std::vector<std::vector<float>> values;
+    std::vector<Binding> bindings(2 * std::size(sizes));
+    const uint64_t before = memory.device()->submissions();
+    for (const size_t size : sizes) {
+        values.emplace_back(size);
+        for (size_t i = 0; i < size; i++) values.back()[i] = (float)((i + size) * 37 % 2039);
+        const size_t at = 2 * (values.size() - 1);
+        ASSERT_EQ(0, store.add(values.back(), Storage::f32, &bindings[at]));
+        ASSERT_EQ(0, store.add(values.back(), Storage::f16, &bindings[at + 1]));
+        // Both halves, and the blocks of weights.
+        EXPECT_LE(memory.blocks(), 12);
+    }
+    ASSERT_EQ(0, store.finish());
+    EXPECT_LT(memory.device()->submissions() - before, bindings.size());
+    EXPECT_LE(memory.blocks(), 10) << "the staging memory is freed";
+    for (size_t i = 0; i < bindings.size(); i++) {
+        if (bindings[i].bytes == 0) continue;
+        const auto back =
+            GpuBuffer::create(*memory.device(), MemoryUse::kDownload, bindings[i].bytes);
+        CommandList list(memory.device());
+        ASSERT_EQ(0, list.copy({{bindings[i].buffer, bindings[i].offset, back->handle(), 0,
+                                 bindings[i].bytes}}));
+        ASSERT_TRUE(list.submit() == 0 && list.wait() == 0);
+        const std::vector<float>& want = values[i / 2];
+        size_t wrong = 0;
+        for (size_t k = 0; k < bindings[i].bytes / (i % 2 ? 2 : 4); k++) {
+            const float got = i % 2 ? float16_to_float32(((const uint16_t*)back->mapped())[k])
+                                    : ((const float*)back->mapped())[k];
+            wrong += got != (k < want.size() ? want[k] : 0.f);
+        }
+        EXPECT_EQ(0u, wrong) << i;
+    }
+}
+
+// The next net's load frees the staging memory of one that does not run.
+TEST(VulkanMemory, nets_that_wait_keep_no_staging_memory) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    const DeviceMemory memory(true);
+    std::vector<std::unique_ptr<WeightStore>> stores;
+    const std::vector<float> values(1000, 1.f);
+    for (int i = 0; i < 5; i++) {
+        Binding weight;
+        stores.emplace_back(new WeightStore(*memory.device(), 1 << 20));
+        ASSERT_EQ(0, stores.back()->add(values, Storage::f32, &weight));
+        EXPECT_EQ(i + 2, memory.blocks());
+    }
+    for (const auto& store : stores) EXPECT_EQ(0, store->finish());
+    EXPECT_EQ(5, memory.blocks());
+}
+
+// Some drivers allow 4,096 allocations. Blocks of all sizes, freed in another order, each with
+// values of its own.
+TEST(VulkanMemory, small_blobs_share_allocations) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    const DeviceMemory memory;
+    const VulkanDevice& device = *get_gpu_device();
+    VkBlobAllocator blobs(&device);
+    Option opt;
+    opt.blob_vkallocator = &blobs;
+    std::vector<VkMat> mats(1000);
+    std::vector<Mat> values(mats.size()), back(mats.size());
+    const auto fill = [&](size_t i, int turn) {
+        values[i].create((int)(1 + (i * 641 + (size_t)turn * 97) % 12007));
+        for (int k = 0; k < values[i].w; k++) values[i][(size_t)k] = (float)(i + (size_t)k % 13);
+    };
+    int most = 0;
+    for (int turn = 0; turn < 2; turn++) {
+        VkCompute cmd(&device);
+        for (size_t i = 0; i < mats.size(); i++) {
+            if (turn && i % 3 == 0) continue;
+            fill(i, turn);
+            mats[i].release();
+            ASSERT_EQ(0, cmd.record_upload(values[i], mats[i], opt));
+            EXPECT_EQ(0u, mats[i].buffer_offset() % memory.device()->alignment());
+        }
+        ASSERT_EQ(0, cmd.submit_and_wait());
+        for (size_t i = 0; i < mats.size(); i++)
+            ASSERT_EQ(0, cmd.record_download(mats[i], back[i], opt));
+        ASSERT_EQ(0, cmd.submit_and_wait());
+        for (size_t i = 0; i < mats.size(); i++)
+            ASSERT_EQ(0, memcmp(values[i], back[i], (size_t)values[i].w * sizeof(float))) << i;
+        most = std::max(most, memory.blocks());
+        if (turn == 0) blobs.clear();
+    }
+    printf("1,000 blobs and as many copies: %d allocations\n", most);
+    EXPECT_LE(most, 60);
+    const int before = memory.blocks();
+    mats.clear();
+    blobs.clear();
+    EXPECT_LT(memory.blocks(), before);
+    VkMat large(4 << 20, 4u, &blobs);
+    EXPECT_EQ(0u, large.buffer_offset());
+    device.acquire_staging_allocator()->clear();
+    EXPECT_EQ(1, memory.blocks());
+}
+
+// Memory that is too little for a buffer of several blocks may do for one of them.
+TEST(VulkanMemory, a_blob_alone_where_a_shared_buffer_does_not_fit) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    DeviceMemory memory;
+    VkBlobAllocator blobs(get_gpu_device());
+    memory.set_largest_allocation(100000);
+    const VkMat small(1000, 4u, &blobs), other(2000, 4u, &blobs);
+    EXPECT_FALSE(small.empty() || other.empty());
+    EXPECT_EQ(2, memory.blocks());
+    memory.set_largest_allocation(SIZE_MAX);
 }
 
 // Devices take 128 MB at a binding, some more: the layer of a larger weight runs on the CPU.

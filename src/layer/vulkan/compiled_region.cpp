@@ -52,7 +52,12 @@ int VulkanRegion::finish(const Region& region, const std::vector<std::vector<Sha
         caches_.push_back(
             {cache.past < 0 ? -1 : uploads[cache.past], downloads[cache.all], cache.channel_step});
     for (const RegionStep& step : region.steps) layers_.push_back(step.layer);
+    // The device copies weights while the host makes pipelines.
+    QUOLL_RETURN_IF_ERROR(weights_->submit());
+    QUOLL_RETURN_IF_ERROR(constants_->submit());
     QUOLL_RETURN_IF_ERROR(program_.finish(*device_, opt.num_threads));
+    QUOLL_RETURN_IF_ERROR(weights_->finish());
+    QUOLL_RETURN_IF_ERROR(constants_->finish());
     QUOLL_RETURN_IF_ERROR(run_prepared(opt.vulkan_slice_us > 0));
     if (opt.vulkan_slice_us > 0) QUOLL_RETURN_IF_ERROR(divide(opt));
     // Regions that grow, or have caches, are recorded by a VkCompute, which has replays of its own.

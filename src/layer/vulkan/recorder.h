@@ -27,13 +27,6 @@ inline bool can_use_matrices(const GpuDevice& device, Storage storage, bool use)
     return use && (storage == Storage::bf16 ? units.bfloat16 : storage == Storage::f16 && units.m);
 }
 
-// What floats are stored as.
-inline DType dtype_of(Storage storage) {
-    return storage == Storage::f16    ? DType::f16
-           : storage == Storage::bf16 ? DType::bf16
-                                      : DType::f32;
-}
-
 // Whether the host rounds uploads to 16 bits: half the bytes to copy, and the same rounding.
 inline bool is_narrowed(DType host, Storage storage) {
     return host == DType::f32 && storage != Storage::f32;
