@@ -35,9 +35,8 @@ if(quoll_processor MATCHES "^(armv[78].*|armhf)$" AND CMAKE_SIZEOF_VOID_P EQUAL 
     endif()
 endif()
 set(quoll_isa_row_simd128 "-msimd128|4|16|HWY_WASM")
-# The compiler's vectors (simd/vector_extensions.h). V has 128 bits at least, of which these kernels use 128.
+# clang's own vectors (simd/vector_extensions.h). V has 128 bits at least, of which these kernels use 128.
 set(quoll_isa_row_rvv "-march=rv64gcv -DHWY_COMPILE_ONLY_EMU128|4|32|HWY_EMU128")
-set(quoll_isa_row_vsx "-mvsx -DHWY_COMPILE_ONLY_EMU128|4|32|HWY_EMU128")
 
 # For all ISAs.
 # - HWY_DISABLE_PCLMUL_AES: the x86 levels above do not include AES; without this Highway would fall
@@ -77,18 +76,16 @@ elseif(quoll_arm32)
 elseif(EMSCRIPTEN)
     set(quoll_all_isas scalar simd128)
 elseif(quoll_processor STREQUAL riscv64)
-    # Older compilers know the flag, and take the vectors apart.
+    # Older clang knows the flag, but takes the vectors apart.
     include(CheckCXXSourceCompiles)
     set(CMAKE_REQUIRED_FLAGS -march=rv64gcv)
-    check_cxx_source_compiles("#if defined(__clang__) ? __clang_major__ < 16 : __GNUC__ < 14\n#error old\n#endif\nint main() {}"
+    check_cxx_source_compiles("#if !defined(__clang__) || __clang_major__ < 16\n#error none\n#endif\nint main() {}"
         QUOLL_COMPILER_HAS_rvv)
     unset(CMAKE_REQUIRED_FLAGS)
     set(quoll_all_isas scalar)
     if(QUOLL_COMPILER_HAS_rvv)
         list(APPEND quoll_all_isas rvv)
     endif()
-elseif(quoll_processor STREQUAL ppc64le)
-    set(quoll_all_isas scalar vsx)
 else()
     set(quoll_all_isas scalar)
 endif()

@@ -24,7 +24,6 @@ run_emulated() {
     case $1 in
         aarch64 | armv7) levels='scalar neon' ;;
         riscv64-v) levels='scalar rvv' ;;
-        powerpc64le) levels='scalar vsx' ;;
     esac
     # The processor of qemu-riscv64; those of others have all that is asked for.
     [ "$1" != riscv64-v ] || local -x QEMU_CPU=rv64,v=true,vlen=256

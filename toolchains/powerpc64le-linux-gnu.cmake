@@ -1,4 +1,4 @@
-# 64-bit little-endian POWER Linux with Debian's g++-powerpc64le-linux-gnu: scalar and VSX kernels.
+# 64-bit little-endian POWER Linux with Debian's g++-powerpc64le-linux-gnu: the scalar kernels.
 set(CMAKE_SYSTEM_PROCESSOR ppc64le)
 set(quoll_triple powerpc64le-linux-gnu)
 set(quoll_qemu ppc64le)

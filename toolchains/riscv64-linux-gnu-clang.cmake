@@ -1,4 +1,4 @@
-# 64-bit RISC-V Linux with clang 16 and the libraries of Debian's g++-riscv64-linux-gnu, whose version 12 has no vectors.
+# 64-bit RISC-V Linux with clang 16, which makes kernels for V, and the libraries of Debian's g++-riscv64-linux-gnu.
 set(CMAKE_SYSTEM_PROCESSOR riscv64)
 set(quoll_triple riscv64-linux-gnu)
 set(quoll_qemu riscv64)

@@ -1,4 +1,4 @@
-# 64-bit RISC-V Linux with Debian's g++-riscv64-linux-gnu: the scalar kernels, before version 14.
+# 64-bit RISC-V Linux with Debian's g++-riscv64-linux-gnu: the scalar kernels.
 set(CMAKE_SYSTEM_PROCESSOR riscv64)
 set(quoll_triple riscv64-linux-gnu)
 set(quoll_qemu riscv64)

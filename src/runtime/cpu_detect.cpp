@@ -250,11 +250,6 @@ CpuFeatures read_features() {
     return CpuFeatures(getauxval(AT_HWCAP) >> ('V' - 'A') & 1 ? bits_of(F::rvv) : 0);
 }
 
-#elif defined(__VSX__)
-
-// What the compiler is told to expect of every machine.
-CpuFeatures read_features() { return CpuFeatures(bits_of(F::vsx)); }
-
 #else
 
 CpuFeatures read_features() { return CpuFeatures(); }

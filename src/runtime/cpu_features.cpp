@@ -23,7 +23,7 @@ constexpr uint64_t bits_of(Features... features) {
     return ((uint64_t(1) << int(features)) | ... | 0);
 }
 
-enum Architecture { any, x86, arm, wasm, riscv, power };
+enum Architecture { any, x86, arm, wasm, riscv };
 #if defined(__x86_64__) || defined(__i386__)
 constexpr Architecture kArchitecture = x86;
 #elif defined(__aarch64__) || defined(__arm__)
@@ -32,8 +32,6 @@ constexpr Architecture kArchitecture = arm;
 constexpr Architecture kArchitecture = wasm;
 #elif defined(__riscv)
 constexpr Architecture kArchitecture = riscv;
-#elif defined(__powerpc64__)
-constexpr Architecture kArchitecture = power;
 #else
 constexpr Architecture kArchitecture = any;
 #endif
@@ -74,13 +72,11 @@ constexpr Levels kLevels;
 constexpr int kFirstFeature = kArchitecture == arm     ? int(F::neon)
                               : kArchitecture == wasm  ? int(F::simd128)
                               : kArchitecture == riscv ? int(F::rvv)
-                              : kArchitecture == power ? int(F::vsx)
                                                        : 0;
 constexpr int kLastFeature = kArchitecture == x86     ? int(F::neon)
                              : kArchitecture == arm   ? int(F::simd128)
                              : kArchitecture == wasm  ? int(F::rvv)
-                             : kArchitecture == riscv ? int(F::vsx)
-                             : kArchitecture == power ? int(F::count)
+                             : kArchitecture == riscv ? int(F::count)
                                                       : 0;
 
 const Level* find_level(const std::string& word) {

@@ -7,7 +7,6 @@
 //   aarch64  scalar neon asimdhp asimddp i8mm=bf16 sve sve2 sme
 //   wasm     scalar simd128
 //   riscv64  scalar rvv
-//   ppc64le  scalar vsx
 // Each contains the one before it, except that avx512 is without avxvnni's AVX-VNNI (no processor
 // has only these two), which returns with avx512vnni.
 // A mask may also be a list, separated by commas, of levels and features (cpu_feature_name): what
@@ -31,7 +30,7 @@
     X(amx_tile) X(amx_int8) X(amx_bf16)                                  \
     X(neon) X(asimdhp) X(asimddp) X(asimdfhm) X(i8mm) X(bf16)            \
     X(sve) X(svei8mm) X(svebf16) X(svef32mm) X(sve2) X(sme)              \
-    X(simd128) X(rvv) X(vsx)
+    X(simd128) X(rvv)
 // clang-format on
 
 namespace quoll {
@@ -74,7 +73,7 @@ int cap_cpu_features(const char* mask, CpuFeatures* features);
 
 // The vector level that tables of kernels are picked by. sse4 is x86-64-v2; avx2 adds AVX2, FMA,
 // F16C and the rest of x86-64-v3; avx512 adds F, BW, DQ, VL, CD (x86-64-v4).
-#define QUOLL_VECTOR_ISAS(X) X(scalar) X(sse4) X(avx2) X(avx512) X(neon) X(simd128) X(rvv) X(vsx)
+#define QUOLL_VECTOR_ISAS(X) X(scalar) X(sse4) X(avx2) X(avx512) X(neon) X(simd128) X(rvv)
 enum class Isa {
 #define QUOLL_ISA_ENUMERATOR(name) name,
     QUOLL_VECTOR_ISAS(QUOLL_ISA_ENUMERATOR)

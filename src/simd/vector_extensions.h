@@ -1,17 +1,14 @@
-// The functions of Google Highway that simd/*.h use, on the vector types of GCC and clang, for
+// The functions of Google Highway that simd/*.h use, on the vector types of clang, for
 // processors whose vectors Highway lacks or has no sizes for. The compiler picks the instructions.
 // Included by vec.h where the flags of cmake/isa.cmake define HWY_COMPILE_ONLY_EMU128.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <type_traits>
 #include <utility>
 
-// A defect of gcc 12 that only Highway's own functions meet.
-#define HWY_BROKEN_EMU128 0
 #include "hwy/base.h"
 #include "hwy/detect_targets.h"
 
@@ -128,8 +125,7 @@ HWY_INLINE Vec128<T, N> Iota(FixedTag<T, N> tag, T first) {
     return Add(Set(tag, first), Count(std::make_index_sequence<N>(), tag));
 }
 
-// In clang the pragma makes one operation of the product and the sum before anything can part them.
-#if defined(__clang__)
+// The pragma makes one operation of the product and the sum before anything can part them.
 template <class T, size_t N>
 HWY_INLINE Vec128<T, N> MulAdd(Vec128<T, N> a, Vec128<T, N> b, Vec128<T, N> c) {
 #pragma clang fp contract(on)
@@ -140,26 +136,6 @@ HWY_INLINE Vec128<T, N> NegMulAdd(Vec128<T, N> a, Vec128<T, N> b, Vec128<T, N> c
 #pragma clang fp contract(on)
     return {c.raw - a.raw * b.raw};
 }
-#else
-template <class T, size_t N>
-HWY_INLINE Vec128<T, N> MulAdd(Vec128<T, N> a, Vec128<T, N> b, Vec128<T, N> c) {
-#if defined(__VSX__)
-    if constexpr (std::is_same<T, float>::value && N == 4)
-        return {__builtin_vsx_xvmaddsp(a.raw, b.raw, c.raw)};
-    if constexpr (std::is_same<T, double>::value && N == 2)
-        return {__builtin_vsx_xvmadddp(a.raw, b.raw, c.raw)};
-#endif
-    for (size_t i = 0; i < N; i++)
-        c.raw[i] = sizeof(T) == 4
-                       ? (T)__builtin_fmaf((float)a.raw[i], (float)b.raw[i], (float)c.raw[i])
-                       : (T)__builtin_fma(a.raw[i], b.raw[i], c.raw[i]);
-    return c;
-}
-template <class T, size_t N>
-HWY_INLINE Vec128<T, N> NegMulAdd(Vec128<T, N> a, Vec128<T, N> b, Vec128<T, N> c) {
-    return MulAdd(Neg(a), b, c);
-}
-#endif
 
 template <class T, size_t N>
 HWY_INLINE Vec128<T, N> Sqrt(Vec128<T, N> a) {
@@ -200,13 +176,7 @@ HWY_INLINE Mask128<U, N> RebindMask(FixedTag<U, N>, Mask128<T, N> a) {
 }
 template <class T, size_t N>
 HWY_INLINE bool AllFalse(FixedTag<T, N>, Mask128<T, N> a) {
-#if defined(__clang__)
     return __builtin_reduce_or(a.raw) == 0;
-#else
-    uint64_t words[2] = {};
-    memcpy(words, &a.raw, sizeof a.raw);
-    return (words[0] | words[1]) == 0;
-#endif
 }
 template <class T, size_t N>
 HWY_INLINE Vec128<T, N> IfThenElse(Mask128<T, N> m, Vec128<T, N> a, Vec128<T, N> b) {

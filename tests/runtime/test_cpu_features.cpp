@@ -114,9 +114,6 @@ const std::vector<Level> kLevels = {{"scalar", "", Isa::scalar},
 #elif defined(__riscv)
 const std::string kUnknownWord = "avx2";
 const std::vector<Level> kLevels = {{"scalar", "", Isa::scalar}, {"rvv", "rvv", Isa::rvv}};
-#elif defined(__powerpc64__)
-const std::string kUnknownWord = "avx2";
-const std::vector<Level> kLevels = {{"scalar", "", Isa::scalar}, {"vsx", "vsx", Isa::vsx}};
 #else
 const std::string kUnknownWord = "avx2";
 const std::vector<Level> kLevels = {{"scalar", "", Isa::scalar}};
@@ -386,8 +383,6 @@ TEST_F(Features, BestIsaNeedsAllOfItsFeatures) {
     EXPECT_STREQ(quoll::isa_name(Isa::simd128), "simd128");
     EXPECT_EQ(quoll::best_isa(CpuFeatures(uint64_t(1) << int(CpuFeature::rvv))), Isa::rvv);
     EXPECT_STREQ(quoll::isa_name(Isa::rvv), "rvv");
-    EXPECT_EQ(quoll::best_isa(CpuFeatures(uint64_t(1) << int(CpuFeature::vsx))), Isa::vsx);
-    EXPECT_STREQ(quoll::isa_name(Isa::vsx), "vsx");
 }
 
 TEST_F(Features, TheMaskCapsTheHost) {
