@@ -7,7 +7,7 @@
 namespace quoll {
 
 // On every machine, so that a change of the struct does not wait for an ARM build.
-#define QUOLL_CHECK_OFFSET(field, offset)                     \
+#define QUOLL_CHECK_OFFSET(field, offset)                      \
     static_assert(offsetof(Int8WindowRows, field) == (offset), \
                   #offset " is not where " #field " is")
 
