@@ -2,7 +2,8 @@
 //
 // A vec wider than the machine's registers is two halves, so code written for 16 lanes is legal on
 // every ISA. kLanes is the number of float lanes of one register. Kernel code uses only the names
-// of this file; Google Highway (header only, static dispatch) sits behind them.
+// of this file; Google Highway (header only, static dispatch) sits behind them, or on RISC-V
+// simd/vector_extensions.h.
 //
 // Contracts
 // - load and store take any alignment; load_n and store_n touch exactly the first n lanes (n may
