@@ -412,3 +412,18 @@ def test_pieces_of_an_open_axis_are_all_of_it(opset, sizes, tmp_path):
     assert (have['y'] == x[:2]).all() and (have['z'] == x[2:]).all()
     with pytest.raises(Failure, match='axis 0 has 5|pieces'):
         run(net, {'x': rand(5, 3)}, ['y', 'z'], tmp_path)
+
+
+@pytest.mark.parametrize('sizes', [(2, 0), (0, 2), (1, 0, 1)])
+def test_pieces_of_an_open_axis_some_of_them_empty(sizes, tmp_path):
+    outs = ['y', 'z', 'w'][:len(sizes)]
+    text = f'g (float[n,3] x) => ({", ".join(f"float[n{y},3] {y}" for y in outs)}) {{ {", ".join(outs)} = Split <axis = 0> (x, sizes) }}'
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
+    model.graph.initializer.append(numpy_helper.from_array(np.int64(sizes), 'sizes'))
+    onnx.save(model, tmp_path / 'm.onnx')
+    net = convert(tmp_path / 'm.onnx', tmp_path)
+    x = rand(2, 3)
+    have = run(net, {'x': x}, outs, tmp_path)
+    assert [len(have[y]) for y in outs] == list(sizes) and (np.concatenate([have[y] for y in outs]) == x).all()
+    with pytest.raises(Failure, match='axis 0 has 5'):
+        run(net, {'x': rand(5, 3)}, outs, tmp_path)

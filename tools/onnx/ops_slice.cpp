@@ -306,6 +306,15 @@ bool split_evenly(Op& op, int axis) {
     return true;
 }
 
+// The same blob; a run whose axis has another size is an error.
+std::string with_size(Op& op, const std::string& blob, int mat_axis, int64_t size) {
+    ModelLayer& layer = op.emit("Slice", {blob}, op.outputs());
+    layer.set("slices", to_ints({size}));
+    layer.set("axis", mat_axis);
+    layer.set("exact", 1);
+    return layer.outputs[0];
+}
+
 bool split(Op& op) {
     Value* x = op.in(0);
     int axis = 0, mat_axis = 0;
@@ -316,7 +325,7 @@ bool split(Op& op) {
         return op.opset < 18 ? split_open(op, x, axis) : split_evenly(op, axis);
     if (!split_sizes(op, x, axis, &sizes)) return false;
     const Form form = op.axis_form(x, axis, &mat_axis);
-    const std::string from = op.blob(x, form);
+    std::string from = op.blob(x, form);
     if (from.empty()) return false;
     int64_t total = 0;
     bool zero = false;
@@ -329,6 +338,7 @@ bool split(Op& op) {
                        (long long)x->shape[axis].value);
     if (zero) {
         // Empty pieces are cut out one by one.
+        if (!x->shape[axis].known()) from = with_size(op, from, mat_axis, total);
         int64_t at = 0;
         for (int i = 0; i < op.outputs(); at += sizes[i], i++) {
             ModelLayer& layer = op.emit("StridedSlice", {from}, i);
