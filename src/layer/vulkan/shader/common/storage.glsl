@@ -1,4 +1,5 @@
-// Storage buffers of blobs and weights. Arithmetic is fp32 whatever they hold.
+// Storage buffers of blobs and weights. Arithmetic is fp32 whatever they hold, but for HALVES
+// (halves.glsl).
 #ifdef STORAGE_F16
 #extension GL_EXT_shader_16bit_storage : require
 #include "bfloat16.glsl"
