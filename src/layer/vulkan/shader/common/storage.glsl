@@ -1,5 +1,4 @@
-// Storage buffers of blobs and weights. Arithmetic is fp32 whatever they hold, but for HALVES
-// (halves.glsl).
+// Storage buffers of blobs and weights. Arithmetic is fp32 whatever they hold.
 #ifdef STORAGE_F16
 #extension GL_EXT_shader_16bit_storage : require
 #include "bfloat16.glsl"
