@@ -131,7 +131,8 @@ std::atomic<int> g_blocktime{0};
 int cpu_support_arm_neon() { return host_has(CpuFeature::neon); }
 int cpu_support_arm_vfpv4() {
 #if defined(QUOLL_NO_ARM_FMA) && defined(__arm__) && defined(__linux__)
-    if (!(getauxval(AT_HWCAP) >> 16 & 1)) return 0;  // HWCAP_VFPv4, without which neon is, too
+    // The feature neon does not include HWCAP_VFPv4 in this build.
+    if (!(getauxval(AT_HWCAP) >> 16 & 1)) return 0;
 #endif
     return host_has(CpuFeature::neon);
 }

@@ -305,8 +305,13 @@ QUOLL_INLINE vecf<N> float_from_half_bits(veci<N> h) {
     return bit_cast<float>(bits | (h & I::set(0x8000)).template shift_left<16>());
 }
 
-constexpr bool kHasHalf =
-    HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
+// Whether the processor converts halves. For NEON without VFPv4 Highway has functions of its own,
+// which truncate and know neither infinities nor NaN.
+#if HWY_TARGET == HWY_NEON
+constexpr bool kHasHalf = (__ARM_FP & 2) != 0;
+#else
+constexpr bool kHasHalf = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
+#endif
 
 template <size_t N>
 QUOLL_INLINE vecf<N> load_f16(const uint16_t* p) {

@@ -2,14 +2,15 @@
 //
 // A vec wider than the machine's registers is two halves, so code written for 16 lanes is legal on
 // every ISA. kLanes is the number of float lanes of one register. Kernel code uses only the names
-// of this file; Google Highway (header only, static dispatch) sits behind them.
+// of this file; Google Highway (header only, static dispatch) sits behind them, or on RISC-V
+// simd/vector_extensions.h.
 //
 // Contracts
 // - load and store take any alignment; load_n and store_n touch exactly the first n lanes (n may
 //   exceed N, meaning all) and load_n sets the others to zero.
 // - max(a, b) and min(a, b) return b where b is NaN; a NaN in a alone gives either operand.
 // - fma(a, b, c) = a * b + c and nfma(a, b, c) = c - a * b: rounded once where the ISA has a fused
-//   multiply-add, twice elsewhere (sse4, scalar).
+//   multiply-add, twice elsewhere (sse4, scalar, neon without VFPv4).
 // - round is to nearest, ties to even; to_int rounds the same way and is unspecified outside the
 //   range of int32_t; trunc_int drops the fraction.
 // Everything lies in an unnamed namespace: each ISA's object file must keep its own copy.
@@ -55,7 +56,7 @@ constexpr bool has_masking() {
 }
 
 // True where fma rounds once.
-#if defined(QUOLL_NO_ARM_FMA)
+#if defined(QUOLL_NO_ARM_FMA) && defined(__arm__)
 constexpr bool kHasFma = false;
 #else
 constexpr bool kHasFma = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 ||

@@ -293,8 +293,12 @@ static std::vector<const char*> find_isa_levels() {
 #elif defined(__aarch64__)
     const char* const all[] = {"scalar", "neon", "asimdhp", "asimddp",
                                "i8mm",   "sve",  "sve2",    "sme"};
+#elif defined(__arm__)
+    const char* const all[] = {"scalar", "neon"};
 #elif defined(__wasm__)
     const char* const all[] = {"scalar", "simd128"};
+#elif defined(__riscv)
+    const char* const all[] = {"scalar", "rvv"};
 #else
     const char* const all[] = {"scalar"};
 #endif

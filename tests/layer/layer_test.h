@@ -82,7 +82,7 @@ struct Tolerance {
     double terms = 1, magnitude = 1, growth = 1;
     double output_epsilon = 0, weight_epsilon = 0;  // of f16 or bf16 storage, 0 for f32
     double arithmetic_epsilon = 0;                  // of half floats that are added up
-    double absolute = 0;  // in addition to all else
+    double absolute = 0;                            // in addition to all else
     double most = 1e300;  // what is larger becomes infinite in the storage type
     int ties = 0;         // 1: s8 are rounded from floats, and a tie may fall the other way
 

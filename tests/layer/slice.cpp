@@ -61,6 +61,11 @@ TEST(Slice, takes_all_of_the_axis_where_it_has_to) {
         EXPECT_EQ(2u, run_layer(*layer, {Mat(4)}).size()) << exact;
         EXPECT_TRUE(run_layer(*layer, {Mat(5)}).empty()) << exact;
     }
+    // Shares are equal to each other, not to pieces of a given size.
+    const LayerPtr layer = make_layer("Slice", "-23300=3,1,-233,-233 3=1", {}, 1, 3);
+    ASSERT_NE(nullptr, layer);
+    EXPECT_EQ(3u, run_layer(*layer, {Mat(7)}).size());
+    EXPECT_TRUE(run_layer(*layer, {Mat(6)}).empty());
 }
 
 namespace {

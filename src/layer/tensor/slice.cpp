@@ -41,7 +41,7 @@ int Slice::shape(const Slice& s, const std::vector<Shape>& in, std::vector<Shape
     QUOLL_RETURN_IF_ERROR(resolve_axis(s, s.axis, in[0].dims, &axis));
     const int size = in[0].size(axis);
     out.assign(count, in[0]);
-    int done = 0;
+    int done = 0, share = -1;
     for (int i = 0; i < count; i++) {
         const int piece = s.piece_size(i, count, size, done);
         if (piece < (size > 0) || piece > size - done)
@@ -49,9 +49,11 @@ int Slice::shape(const Slice& s, const std::vector<Shape>& in, std::vector<Shape
                           piece, size - done, size);
         out[i].set_size(axis, piece);
         done += piece;
-        if (s.exact && !by_index && ((const int*)s.slices)[i] == kShare && i > 0 &&
-            piece != out[i - 1].size(axis))
-            return s.fail("axis %d has %d, which are no %d equal pieces", axis, size, count);
+        if (by_index || ((const int*)s.slices)[i] != kShare) continue;
+        if (s.exact && share >= 0 && piece != share)
+            return s.fail("axis %d has %d, of which equal shares would be %d and %d", axis, size,
+                          share, piece);
+        share = piece;
     }
     if (s.exact && done != size)
         return s.fail("pieces of %d in all, axis %d has %d", done, axis, size);
