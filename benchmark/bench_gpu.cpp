@@ -385,8 +385,9 @@ int main(int argc, char** argv) {
         fprintf(stderr, "bench_gpu: no Vulkan device\n");
         return 1;
     }
-    printf("%s, %u processors, matrices: %s\n", get_gpu_info().device_name(),
-           get_gpu_info().processors(), get_gpu_info().support_cooperative_matrix() ? "yes" : "no");
+    const GpuInfo& info = get_gpu_info();
+    printf("GPU %d: %s, %u processors, matrices: %s\n", get_default_gpu_index(), info.device_name(),
+           info.processors(), info.support_cooperative_matrix() ? "yes" : "no");
     force_winograd(a.winograd);
     for (const std::string& model : a.models)
         if (bench(model, a) != kOk) return 1;

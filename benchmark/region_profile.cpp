@@ -5,6 +5,7 @@
 
 #if QUOLL_VULKAN
 #include <map>
+#include <memory>
 
 #include "layer/vulkan/compiled_region.h"
 #endif
@@ -43,7 +44,10 @@ public:
     void ran(const VulkanRegion& region, const RegionTimes& times) override {
         if (run_ < 0) return;
         const auto found = index_.emplace(&region, profiles_.size());
-        if (found.second) profiles_.push_back(describe(region, count_));
+        if (found.second) {
+            kept_.push_back(region.shared_from_this());
+            profiles_.push_back(describe(region, count_));
+        }
         RegionProfile& profile = profiles_[found.first->second];
         profile.upload[run_] += times.upload * 1e3;
         profile.submission[run_] += times.submission * 1e3;
@@ -56,6 +60,7 @@ private:
     const int count_;
     std::vector<RegionProfile>& profiles_;
     std::map<const VulkanRegion*, size_t> index_;
+    std::vector<std::shared_ptr<const VulkanRegion>> kept_;  // so that no other has the address
     int run_ = -1;
 };
 

@@ -113,11 +113,14 @@ if(NOT scalar IN_LIST QUOLL_ISAS AND QUOLL_ISAS)
         set(quoll_enabled_isas "")
     endif()
 endif()
-set(quoll_has_vectors OFF)
+set(quoll_small_scalar OFF)
 foreach(isa IN LISTS quoll_all_isas)  # in ascending order
     if(isa IN_LIST QUOLL_ISAS AND NOT isa STREQUAL scalar)
         list(APPEND quoll_enabled_isas ${isa})
-        set(quoll_has_vectors ON)
+        # What runs where nothing better does need not be large. Processors without V are common, though.
+        if(NOT isa STREQUAL rvv)
+            set(quoll_small_scalar ON)
+        endif()
     endif()
 endforeach()
 
@@ -156,10 +159,9 @@ function(quoll_add_isa_objects target)
         separate_arguments(flags)
         set(library ${target}_${isa})
         add_library(${library} OBJECT ${sources})
-        # What runs where nothing better does need not be large.
         target_compile_options(${library} PRIVATE ${flags} ${quoll_isa_common}
             $<$<STREQUAL:${isa},scalar>:-fno-tree-vectorize>
-            $<$<AND:$<CONFIG:Release,MinSizeRel>,$<STREQUAL:${isa},scalar>,$<BOOL:${quoll_has_vectors}>>:-Os>)
+            $<$<AND:$<CONFIG:Release,MinSizeRel>,$<STREQUAL:${isa},scalar>,$<BOOL:${quoll_small_scalar}>>:-Os>)
         target_compile_definitions(${library} PRIVATE
             QUOLL_ISA_NAME=${isa} QUOLL_ISA_LANES=${lanes} QUOLL_ISA_REGISTERS=${registers}
             QUOLL_HWY_TARGET=${hwy_target})

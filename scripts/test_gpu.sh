@@ -27,8 +27,6 @@ run() {
 
 # What other programs answer, with all nets on the device as far as it can run them.
 pytest=(build/venv/bin/python -m pytest -p no:cacheprovider -q -n "$(nproc)")
-number=${QUOLL_VULKAN_DEVICE:-0}
-[[ $number =~ ^[0-9]+$ ]] || number=0
 oracle() {
     local name=$1
     shift
@@ -57,7 +55,9 @@ networks() {
     fi
 }
 
-"$bin/bench_gpu" --list || exit 1
+device=$("$bin/bench_gpu" --list) || exit 1
+echo "$device"
+number=$(sed -n 's/^GPU \([0-9]*\): .*/\1/p' <<<"$device")
 run layers "$bin/tests/layer_tests" '--gtest_filter=*.vulkan'
 for part in '' _api _blocks _caches _faults _packing _pipelines _pixels _sharing _types _winograd; do
     run "test_vulkan$part" "$bin/tests/test_vulkan$part"

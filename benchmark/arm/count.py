@@ -7,7 +7,7 @@
     count.py --models net_int8.param --cpu a64fx    with its own weights, net_int8.bin
     count.py --cpu max:sve-default-vector-length=32,max:sve=off     properties of a processor after colons
     count.py --preset armv7 --cpu cortex-a7         programs of 32 bits
-    count.py --preset riscv64-v --cpu rv64:v=true:vlen=128          of these all instructions; classes are those of ARM
+    count.py --preset riscv64-v --cpu rv64:v=true:vlen=128          of these all instructions, as scalar: classes are those of ARM
 
 Needs the programs of two presets: bench_worker of aarch64 or another of PRESETS (build-aarch64), and benchmark of release (build), which makes the random
 weights of params without any beside them. A count is the difference of a process that runs the network three times and one that runs it twice, so that neither loading nor the

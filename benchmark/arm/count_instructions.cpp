@@ -6,8 +6,9 @@
 //   qemu-arm -plugin libcount_instructions.so,out=FILE PROGRAM
 //
 // FILE gets a line for each function: its symbol ("?" without, as in shared libraries) and the
-// counts of the classes below, in their order, by tabs. Distributions leave the interface's header
-// out, so the few functions used here are declared from its documentation.
+// counts of the classes below, in their order, by tabs. Those of other processors are all scalar.
+// Distributions leave the interface's header out, so the few functions used here are declared from
+// its documentation.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -134,15 +135,16 @@ Class classify_name(const char* name) {
     return kScalar;
 }
 
-bool g_arm32 = false;
+std::string g_target;
 
 Class classify(qemu_plugin_insn* instruction) {
-    if (g_arm32) {
+    if (g_target == "arm") {
         char* const name = qemu_plugin_insn_disas(instruction);
         const Class is = classify_name(name ? name : "");
         free(name);
         return is;
     }
+    if (g_target != "aarch64") return kScalar;  // may be shorter than a word
     uint32_t word;
     memcpy(&word, qemu_plugin_insn_data(instruction), sizeof(word));
     return classify(word);
@@ -191,7 +193,7 @@ void finished(uint64_t, void*) {
 }  // namespace
 
 int qemu_plugin_install(uint64_t id, const qemu_info_t* info, int argc, char** argv) {
-    g_arm32 = strcmp(info->target_name, "arm") == 0;
+    g_target = info->target_name;
     for (int i = 0; i < argc; i++)
         if (strncmp(argv[i], "out=", 4) == 0) g_file = argv[i] + 4;
     if (g_file.empty()) {

@@ -307,7 +307,7 @@ public:
     // A queue for a program's own submissions, which nothing else uses until it is given back;
     // work that was submitted to it before may still run. Waits if other threads have taken all.
     // Null, after a message, for another family than the library's, and for a thread that has taken
-    // all queues itself: it cannot run nets either until it gives one back.
+    // all queues itself: it can neither load nor run nets until it gives one back.
     VkQueue acquire_queue(uint32_t queue_family_index) const;
     void reclaim_queue(uint32_t queue_family_index, VkQueue queue) const;
     // The functions that follow make Vulkan's objects for compute shaders in SPIR-V, which the

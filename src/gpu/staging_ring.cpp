@@ -40,6 +40,8 @@ StagingRing::~StagingRing() {
         std::lock_guard<std::mutex> lock(last.mutex);
         if (last.ring == this) last.ring = nullptr;
     }
+    // Nobody reads what has not been submitted, and to submit it might throw.
+    for (Half& half : halves_) half.copies.clear();
     finish();
     for (Half& half : halves_) {
         device_.give_back_fence(half.fence);

@@ -109,9 +109,9 @@ VkPoolAllocator::~VkPoolAllocator() {
     if (d->in_use) {
         QUOLL_LOGE("Vulkan: an allocator goes while %zu of its blocks are in use", d->in_use);
         new std::shared_ptr<GpuDevice>(d->gpu);  // which need the device
-        for (auto& buffer : d->shared) buffer.release();
     }
     d->drop(0);
+    for (auto& buffer : d->shared) buffer.release();  // whose parts are in use
     delete d;
 }
 

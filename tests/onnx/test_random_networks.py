@@ -10,7 +10,7 @@ import pytest
 onnx = pytest.importorskip('onnx')
 pytest.importorskip('onnxruntime')
 
-from onnx_run import has_gpu, run  # noqa: E402
+from onnx_run import GPU, has_gpu, run  # noqa: E402
 from random_network import convolutional, transformer  # noqa: E402
 from test_quantized import KINDS, quantise, reference  # noqa: E402
 
@@ -51,7 +51,7 @@ def test_floats(network, seed, tmp_path):
 @pytest.mark.parametrize('network', [convolutional, transformer])
 @pytest.mark.parametrize('seed', SEEDS)
 def test_gpu(network, seed, tmp_path, gpu):
-    check(network(seed), seed, ('fp32', 'fp16', 'fp32', 'bf16')[seed % 4], tmp_path, '--gpu', '0')
+    check(network(seed), seed, ('fp32', 'fp16', 'fp32', 'bf16')[seed % 4], tmp_path, '--gpu', GPU or '0')
 
 
 @pytest.mark.parametrize('seed', SEEDS)

@@ -10,7 +10,7 @@ import pytest
 
 ncnn = pytest.importorskip('ncnn')
 
-from conftest import run_program  # noqa: E402
+from conftest import GPU, run_program  # noqa: E402
 from engine import run_engine  # noqa: E402
 from levels import host_levels  # noqa: E402
 from random_ncnn_network import network, plain_net  # noqa: E402
@@ -90,4 +90,4 @@ def test_gpu(seed, tmp_path):
     if run_program('bench_gpu', '--list').returncode:
         pytest.skip('no Vulkan device')
     m = network(seed)
-    check(m, seed, ('fp32', 'fp16', 'fp32', 'bf16')[seed % 4], tmp_path, m.outputs(), '--gpu', '0')
+    check(m, seed, ('fp32', 'fp16', 'fp32', 'bf16')[seed % 4], tmp_path, m.outputs(), '--gpu', GPU or '0')

@@ -132,11 +132,13 @@ def test_no_include_cycle_between_folders():
 
 
 def test_includes_are_spelled_from_the_root():
-    """Headers are named by their path from src or include; but for generated ones and the library that simd/vec.h hides."""
-    generated = {'enabled_layers.inc', 'isa_list.inc', 'built_families.inc', 'layer_families.inc', 'quoll/platform.h', 'quoll/ncnn/layer_type_enum.h', 'spirv/shaders.inc', 'hwy/highway.h'}
+    """Headers are named by their path from src or include; but for generated ones and the library that simd hides."""
+    generated = {'enabled_layers.inc', 'isa_list.inc', 'built_families.inc', 'layer_families.inc', 'quoll/platform.h', 'quoll/ncnn/layer_type_enum.h', 'spirv/shaders.inc'}
     for path, name in includes_of(ROOT / 'src') + includes_of(ROOT / 'include'):
         if path.parent == ROOT / 'include/quoll/ncnn' and (path.parent / name).is_file():
             continue  # as programs for ncnn include them
+        if path.parent == ROOT / 'src/simd' and name.startswith('hwy/'):
+            continue
         root = 'include' if name.startswith('quoll/') else 'src'
         assert name in generated or (ROOT / root / name).is_file(), f'{path}: {name}'
         assert root == 'include' or 'include' not in path.parts, f'{path}: {name} is not public'

@@ -222,6 +222,19 @@ TEST(VulkanMemory, nets_that_wait_keep_no_staging_memory) {
     EXPECT_EQ(5, memory.blocks());
 }
 
+TEST(VulkanMemory, weights_of_a_net_that_never_runs_are_not_submitted) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    const DeviceMemory memory(true);
+    const uint64_t before = memory.device()->submissions();
+    {
+        WeightStore store(*memory.device(), 4096);
+        Binding weight;
+        ASSERT_EQ(0, store.add(std::vector<float>(1000), Storage::f32, &weight));
+    }
+    EXPECT_EQ(before, memory.device()->submissions());
+    EXPECT_EQ(0, memory.blocks());
+}
+
 // Some drivers allow 4,096 allocations. Blocks of all sizes, freed in another order, each with
 // values of its own.
 TEST(VulkanMemory, small_blobs_share_allocations) {
