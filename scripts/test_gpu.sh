@@ -59,7 +59,7 @@ device=$("$bin/bench_gpu" --list) || exit 1
 echo "$device"
 number=$(sed -n 's/^GPU \([0-9]*\): .*/\1/p' <<<"$device")
 run layers "$bin/tests/layer_tests" '--gtest_filter=*.vulkan'
-for part in '' _api _blocks _caches _faults _packing _pipelines _pixels _sharing _types _winograd; do
+for part in '' _api _blocks _caches _faults _fusion _packing _pipelines _pixels _sharing _types _winograd; do
     run "test_vulkan$part" "$bin/tests/test_vulkan$part"
 done
 run test_vulkan_memory env QUOLL_VULKAN_RUNS=100000 "$bin/tests/test_vulkan_memory"
