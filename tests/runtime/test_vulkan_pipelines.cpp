@@ -138,8 +138,8 @@ TEST_F(PipelineFile, keeps_what_was_tuned) {
     const std::vector<unsigned char> rows = table.save();
     ASSERT_EQ((2u + 7 + 8) * 4, rows.size());
     ASSERT_EQ(0, cache.save_cache(path.c_str()));
-    // Known sizes are not measured again: there is one submission, that of the run, besides the copy
-    // of weights, for which the first run waits where the device has memory of its own.
+    // Known sizes are not measured again: there is one submission, that of the run, besides the
+    // copy of weights, for which the first run waits where the device has memory of its own.
     for (bool fresh : {false, true}) {
         if (fresh) {
             destroy_gpu_instance();
