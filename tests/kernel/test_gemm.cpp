@@ -892,19 +892,26 @@ TEST(Gemm, whole_panels) {
 
 // Such rows are copied; neither that nor threads change a sum.
 TEST(Gemm, rows_a_power_of_two_apart) {
+#ifdef QUOLL_EMULATED_CPU
+    const std::vector<size_t> depths = {37, 1024};
+    const std::vector<int> thread_counts = {3};
+#else
+    const std::vector<size_t> depths = {37, 1024, 1300};
+    const std::vector<int> thread_counts = {1, 3, 5};
+#endif
     std::vector<const KernelSet*> sets = {&host_kernel_set()};
     for (Isa isa : available_isas()) sets.push_back(&kernel_set(isa));
     for (const KernelSet* each : sets) {
         const KernelSet& set = *each;
         const size_t rows = set.gemm->max_rows, lanes = set.gemm->lanes;
         const size_t columns = lanes * set.gemm->vectors;
-        for (size_t k : {37, 1024, 1300})
+        for (size_t k : depths)
             for (size_t n : {5 * columns, 5 * columns + lanes, 6 * columns - 1})
                 for (bool blocked : {false, true}) {
                     const size_t m = 10 * rows + 2, a_row = align_size(k, 1024);
                     const auto expected = product(set, m, n, k, a_row + 3, blocked, 1);
                     // Ten tiles are enough for three threads, and too few for five.
-                    for (int threads : {1, 3, 5})
+                    for (int threads : thread_counts)
                         ASSERT_EQ(product(set, m, n, k, a_row, blocked, threads), expected)
                             << isa_name(set.isa) << " k " << k << " n " << n << " " << threads;
                 }
@@ -914,19 +921,26 @@ TEST(Gemm, rows_a_power_of_two_apart) {
 // Where tiles like them, rows are copied into blocks: for k of whole blocks, behind the end of
 // which nothing is read, and a last tile and a last panel that are not full.
 TEST(Gemm, rows_copied_into_blocks) {
+#ifdef QUOLL_EMULATED_CPU
+    const std::vector<size_t> depths = {60, 1028};
+    const std::vector<int> thread_counts = {3};
+#else
+    const std::vector<size_t> depths = {4, 60, 1028};
+    const std::vector<int> thread_counts = {1, 3};
+#endif
     std::vector<const KernelSet*> sets = {&host_kernel_set()};
     for (Isa isa : available_isas()) sets.push_back(&kernel_set(isa));
     for (const KernelSet* each : sets) {
         const KernelSet& set = *each;
         const size_t rows = set.gemm->max_rows, lanes = set.gemm->lanes;
         const size_t columns = lanes * set.gemm->vectors;
-        for (size_t k : {4, 60, 1028})
+        for (size_t k : depths)
             for (size_t n : {9 * columns - 1, 8 * columns + lanes})
                 for (size_t m : {2 * rows, 10 * rows - 1}) {
                     SCOPED_TRACE(::testing::Message()
                                  << isa_name(set.isa) << " m " << m << " n " << n << " k " << k);
                     const auto expected = product(set, m, n, k, k, false, 1);
-                    for (int threads : {1, 3})
+                    for (int threads : thread_counts)
                         ASSERT_EQ(product(set, m, n, k, k + 1, false, threads), expected);
                     if (n % lanes == 0) product(set, m, n, k, k + 1, true, 1);
                 }

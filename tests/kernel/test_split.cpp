@@ -967,8 +967,12 @@ TEST(SplitLayers, turned_constants) {
     QUOLL_NEED_KERNELS();
     const Emulation emulation;
     typedef std::vector<std::pair<int, int>> Params;
-    const int m = 190, n = 550, k = 410;
-    for (int transposed = 0; transposed < 8; transposed++) {
+#ifdef QUOLL_EMULATED_CPU  // each of the three once and not
+    const int m = 254, n = 270, k = 262, step = 3;
+#else
+    const int m = 190, n = 550, k = 410, step = 1;
+#endif
+    for (int transposed = 0; transposed < 8; transposed += step) {
         const Params trans = {
             {2, transposed & 1}, {3, transposed / 2 & 1}, {10, -1}, {14, transposed / 4}};
         const auto check = [&](Params params, const Mat& constant, const Mat& input) {
@@ -1169,8 +1173,13 @@ Mat with_infinities(const Shape& shape) {
 TEST(SplitLayers, values_that_are_not_finite) {
     QUOLL_NEED_KERNELS();
     const int c = 192, n = 208;
+#ifdef QUOLL_EMULATED_CPU
+    const std::vector<int> activations = {1};
+#else
+    const std::vector<int> activations = {0, 1, 4};
+#endif
     for (int kernel : {1, 3})
-        for (int activation : {0, 1, 4}) {
+        for (int activation : activations) {
             const int values = c * n * kernel * kernel, stride = kernel == 1 ? 1 : 2;
             expect_ieee("Convolution",
                         {{0, n},

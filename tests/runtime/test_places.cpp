@@ -687,9 +687,14 @@ struct RandomGraph {
 };
 
 TEST(Places, random_graphs) {
+#ifdef QUOLL_EMULATED_CPU
+    const unsigned graphs = 60;
+#else
+    const unsigned graphs = 300;
+#endif
     const LogLevel level = get_log_level();
-    for (unsigned i = 0; i <= 300; i++) {
-        const unsigned seed = i < 300 ? i : 2866;  // half a join goes into another
+    for (unsigned i = 0; i <= graphs; i++) {
+        const unsigned seed = i < graphs ? i : 2866;  // half a join goes into another
         RandomGraph graph(seed);
         Settings s;
         s.fuse = seed % 4 != 0, s.bf16 = seed % 5 == 1, s.fp16 = seed % 5 == 2;
