@@ -973,11 +973,12 @@ void check_byte_rows(const Int8Kernels& kernels, const BlockWeights& w, size_t p
         for (float& x : sums) x = (float)uniform(-9, 9);
         Guarded<int8_t> values(all * k);
         Guarded<ByteRows::Block> units(all * blocks);
-        const ByteRows bytes = {values.data(), units.data()};
+        const size_t beside = kernels.bytes_beside;
+        const ByteRows bytes = {values.data(), units.data(), beside};
         ASSERT_TRUE(
             kernels.block_byte_rows(a.data(), (ptrdiff_t)k + 3, rows, k, block, (int)bits, bytes));
         const auto rounded = [&](size_t m, size_t kk) {
-            return (double)values[(kk / 4 * all + m) * 4 + kk % 4] *
+            return (double)values[(kk / beside * all + m) * beside + kk % beside] *
                    units[kk / block * all + m].unit;
         };
         for (size_t m = 0; m < all; m++) {
@@ -1067,15 +1068,20 @@ void expect_compiled_bits(const Int8Kernels& kernels, const BlockWeights& w) {
             expect_same_bits(kernels.block_dot[i][form], compiled.block_dot[i][form], tile, count);
     }
     if (kernels.block_bytes[form]) {
-        std::vector<int8_t> values(all * w.k);
-        std::vector<ByteRows::Block> units(all * w.blocks);
-        std::vector<float> sums(all * w.blocks, 0.3f);
-        const ByteRows bytes = {values.data(), units.data()};
-        kernels.block_byte_rows(in.a.data(), (ptrdiff_t)in.row, kBlockRows, w.k, w.block,
-                                (int)w.bits, bytes);
-        tile.bytes = &bytes, tile.a_sum = sums.data();
-        expect_same_bits(kernels.block_bytes[form], compiled.block_bytes[form], tile,
-                         all * w.lanes);
+        std::vector<float> out[2];
+        for (const Int8Kernels* each : {&kernels, &compiled}) {
+            std::vector<int8_t> values(all * w.k);
+            std::vector<ByteRows::Block> units(all * w.blocks);
+            std::vector<float> sums(all * w.blocks, 0.3f);
+            const ByteRows bytes = {values.data(), units.data(), (size_t)each->bytes_beside};
+            each->block_byte_rows(in.a.data(), (ptrdiff_t)in.row, kBlockRows, w.k, w.block,
+                                  (int)w.bits, bytes);
+            std::vector<float>& to = out[each == &compiled];
+            to.resize(all * w.lanes);
+            tile.bytes = &bytes, tile.a_sum = sums.data(), tile.out = to.data();
+            each->block_bytes[form](tile);
+        }
+        ASSERT_EQ(0, memcmp(out[0].data(), out[1].data(), all * w.lanes * sizeof(float)));
     }
     for (int count = 2; count <= 3 && kernels.block_row[count - 2][form]; count++) {
         BlockTile row = w.tile(0);

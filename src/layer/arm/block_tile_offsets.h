@@ -17,7 +17,7 @@
 #define BLOCK_TILE_BLOCK 88
 #define BLOCK_TILE_OUT 96
 #define BLOCK_TILE_OUT_ROW 104
-// A BlockDigits is two pointers: digits, blocks. A ByteRows as well: values, blocks.
+// A BlockDigits is two pointers: digits, blocks. A ByteRows begins with two: values, blocks.
 #define BLOCK_DIGITS_BLOCK_SIZE 16
 #define BYTE_ROWS_BLOCK_SIZE 8
 

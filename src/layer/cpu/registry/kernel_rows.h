@@ -44,6 +44,7 @@ enum class KernelSlot : unsigned char {
     block_dot,
     block_row,
     block_bytes,
+    block_byte_eights,  // with eight values of a row side by side
     dwconv_pair,
     dwconv_planes,
     winograd_input,

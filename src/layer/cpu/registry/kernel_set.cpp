@@ -234,6 +234,12 @@ bool take_block_kernels(const Machine& machine, Int8Kernels* int8) {
             take_part(KernelSlot::block_row, i + 2, 2 * lanes, form, &int8->block_row[i][form]);
         take_part(KernelSlot::block_bytes, int8->byte_rows, lanes, form, &int8->block_bytes[form]);
     }
+    if (best_row(KernelSlot::block_byte_eights, machine, int8->byte_rows, lanes, 4)) {
+        int8->bytes_beside = 8;
+        for (int form = 0; form < 2; form++)
+            take_part(KernelSlot::block_byte_eights, int8->byte_rows, lanes, form,
+                      &int8->block_bytes[form]);
+    }
     return found;
 }
 
