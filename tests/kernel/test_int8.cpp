@@ -973,11 +973,12 @@ void check_byte_rows(const Int8Kernels& kernels, const BlockWeights& w, size_t p
         for (float& x : sums) x = (float)uniform(-9, 9);
         Guarded<int8_t> values(all * k);
         Guarded<ByteRows::Block> units(all * blocks);
-        const ByteRows bytes = {values.data(), units.data()};
+        const size_t beside = kernels.bytes_beside;
+        const ByteRows bytes = {values.data(), units.data(), beside};
         ASSERT_TRUE(
             kernels.block_byte_rows(a.data(), (ptrdiff_t)k + 3, rows, k, block, (int)bits, bytes));
         const auto rounded = [&](size_t m, size_t kk) {
-            return (double)values[(kk / 4 * all + m) * 4 + kk % 4] *
+            return (double)values[(kk / beside * all + m) * beside + kk % beside] *
                    units[kk / block * all + m].unit;
         };
         for (size_t m = 0; m < all; m++) {
@@ -1031,6 +1032,75 @@ TEST(Int8Kernels, weights_in_blocks) {
             }
         }
     });
+}
+
+namespace {
+
+// The kernels of these features that the compiler made.
+const Int8Kernels& compiled_kernels() {
+    const Int8Kernels* compiled = vector_kernels(best_isa(host_cpu_features())).int8;
+    for_kernel_rows<Int8Kernels>(
+        KernelSlot::int8, host_cpu_features(),
+        [&](const KernelRow&, const Int8Kernels& kernels) { compiled = &kernels; });
+    return *compiled;
+}
+
+void expect_same_bits(BlockTileKernel one, BlockTileKernel other, BlockTile tile, size_t count) {
+    std::vector<float> a(count), b(count);
+    tile.out = a.data();
+    one(tile);
+    tile.out = b.data();
+    other(tile);
+    ASSERT_EQ(0, memcmp(a.data(), b.data(), count * sizeof(float)));
+}
+
+void expect_compiled_bits(const Int8Kernels& kernels, const BlockWeights& w) {
+    const Int8Kernels& compiled = compiled_kernels();
+    const size_t form = w.bits / 8, all = kernels.byte_rows;
+    BlockTile tile = w.tile(1);
+    tile.out_row = (ptrdiff_t)w.lanes;
+    const BlockInputs in(kernels, w, 3);
+    in.set(&tile);
+    for (size_t i = 0; i < kBlockRows; i++) {
+        const size_t count = (i + 1) * w.lanes;
+        expect_same_bits(kernels.block_tile[i][form], compiled.block_tile[i][form], tile, count);
+        if (kernels.block_dot[i][form])
+            expect_same_bits(kernels.block_dot[i][form], compiled.block_dot[i][form], tile, count);
+    }
+    if (kernels.block_bytes[form]) {
+        std::vector<float> out[2];
+        for (const Int8Kernels* each : {&kernels, &compiled}) {
+            std::vector<int8_t> values(all * w.k);
+            std::vector<ByteRows::Block> units(all * w.blocks);
+            std::vector<float> sums(all * w.blocks, 0.3f);
+            const ByteRows bytes = {values.data(), units.data(), (size_t)each->bytes_beside};
+            each->block_byte_rows(in.a.data(), (ptrdiff_t)in.row, kBlockRows, w.k, w.block,
+                                  (int)w.bits, bytes);
+            std::vector<float>& to = out[each == &compiled];
+            to.resize(all * w.lanes);
+            tile.bytes = &bytes, tile.a_sum = sums.data(), tile.out = to.data();
+            each->block_bytes[form](tile);
+        }
+        ASSERT_EQ(0, memcmp(out[0].data(), out[1].data(), all * w.lanes * sizeof(float)));
+    }
+    for (int count = 2; count <= 3 && kernels.block_row[count - 2][form]; count++) {
+        BlockTile row = w.tile(0);
+        const BlockInputs digits(kernels, w, count);
+        digits.set(&row);
+        expect_same_bits(kernels.block_row[count - 2][form], compiled.block_row[count - 2][form],
+                         row, w.pair);
+    }
+}
+
+}  // namespace
+
+TEST(Int8Kernels, weights_in_blocks_have_the_same_bits_by_hand) {
+    const Int8Kernels& kernels = *host_kernel_set().int8;
+    for (size_t k : {8, 72, 256, 896})
+        for (size_t block : {16, 32, 128})
+            for (int form = 0; form < 8; form++)
+                expect_compiled_bits(kernels, BlockWeights(form % 2 ? 8 : 4, k, block,
+                                                           kernels.lanes, form / 2 % 2, form / 4));
 }
 
 // Each value is what the digits say, as well as f32 holds the block's largest.

@@ -375,29 +375,33 @@ bool block_digits(const float* a, size_t k, size_t block, int bits, int digits,
     return true;
 }
 
-// Bytes of count values, 4 of k after 4, `step` bytes apart. Returns their sum.
-QUOLL_INLINE int32_t round_to_bytes(const float* a, size_t count, float factor, int8_t* out,
-                                    size_t step) {
+// Of value k of the first row in ByteRows::values.
+QUOLL_INLINE size_t place_of_bytes(size_t k, size_t beside) {
+    return k / beside * (beside * kByteRows) + k % beside;
+}
+
+// Bytes of count values from `first` on, `beside` of them of kByteRows rows. Returns their sum.
+QUOLL_INLINE int32_t round_to_bytes(const float* a, size_t first, size_t count, float factor,
+                                    int8_t* out, size_t beside) {
     int32_t sum = 0;
     for (size_t i = 0; i < count; i += 4) {
         uint32_t word = 0;
         for (size_t j = 0; j < 4; j++) {
-            const int32_t x = rounded(a[i + j] * factor);
+            const int32_t x = rounded(a[first + i + j] * factor);
             word |= (uint32_t)(uint8_t)x << 8 * j;
             sum += x;
         }
-        __builtin_memcpy(out + i / 4 * step, &word, sizeof(word));
+        __builtin_memcpy(out + place_of_bytes(first + i, beside), &word, sizeof(word));
     }
     return sum;
 }
 
 bool block_byte_rows(const float* a, ptrdiff_t a_row, size_t rows, size_t k, size_t block, int bits,
                      const ByteRows& out) {
-    constexpr size_t step = kByteRows * 4;
     const int offset = bits == 4 ? kWeightOffset<4> : kWeightOffset<8>;
     for (size_t m = 0; m < kByteRows; m++) {
         ByteRows::Block* to = out.blocks + m;
-        int8_t* values = out.values + m * 4;
+        int8_t* values = out.values + m * out.beside;
         const float* row = a + (ptrdiff_t)m * a_row;
         for (size_t at = 0; at < k; at += block, to += kByteRows) {
             const size_t count = s::min_size(k - at, block);
@@ -408,11 +412,11 @@ bool block_byte_rows(const float* a, ptrdiff_t a_row, size_t rows, size_t k, siz
             const float most = float_of_bits(largest);
             if (most < 0x1p-100f) {
                 for (size_t i = 0; i < count; i += 4)
-                    __builtin_memset(values + (at + i) / 4 * step, 0, 4);
+                    __builtin_memset(values + place_of_bytes(at + i, out.beside), 0, 4);
                 continue;
             }
             const int32_t sum =
-                round_to_bytes(row + at, count, 127.f / most, values + at / 4 * step, step);
+                round_to_bytes(row, at, count, 127.f / most, values, out.beside);
             *to = {most / 127.f, -offset * sum};
         }
     }

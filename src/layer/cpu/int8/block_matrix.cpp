@@ -236,7 +236,7 @@ int BlockMatrix::make_bytes(const Mat& a, const Option& opt, int threads, Mat* m
     std::vector<char> finite(tiles);
     for (size_t i = 0; i < tiles; i++) {
         char* const at = (char*)memory->data + i * (units + k_ * rows);
-        bytes->push_back({(int8_t*)at + units, (ByteRows::Block*)at});
+        bytes->push_back({(int8_t*)at + units, (ByteRows::Block*)at, (size_t)int8_->bytes_beside});
     }
     parallel_for((int64_t)tiles, threads, [&](int64_t i, int) {
         const size_t first = (size_t)i * rows;

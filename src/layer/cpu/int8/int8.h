@@ -249,7 +249,7 @@ struct BlockDigits {
 typedef bool (*BlockDigitsKernel)(const float* a, size_t k, size_t block, int bits, int digits,
                                   const BlockDigits& out);
 // byte_rows rows of A, each block rounded to bytes of its largest value: a[k] is about `unit` times
-// values[k / 4][row][k % 4], from -127 to 127; `start` as of BlockDigits.
+// values[k / beside][row][k % beside], from -127 to 127; `start` as of BlockDigits.
 struct ByteRows {
     struct Block {
         float unit;
@@ -257,6 +257,7 @@ struct ByteRows {
     };
     int8_t* values;
     Block* blocks;  // [blocks][byte_rows]
+    size_t beside;  // Int8Kernels::bytes_beside
 };
 // Of `rows` rows, the others are zero. Returns as BlockDigitsKernel.
 typedef bool (*ByteRowsKernel)(const float* a, ptrdiff_t a_row, size_t rows, size_t k, size_t block,
@@ -275,6 +276,7 @@ struct Int8Kernels {
     int offset;        // added to activations
     int least_weight;  // that tiles take: -128 or -127
     int byte_rows;     // that block_bytes takes at once
+    int bytes_beside;  // of a row, side by side as these are read: 4 or 8
     // Tiles take the panel's k-groups in pairs: 2 i and 2 i + 1 of a column are neighbours,
     // [k-groups / 2][width][2]; blocks begin with an even one and have an even number.
     bool pairs;

@@ -31,6 +31,7 @@ const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
     kOffset,
     -128,
     kByteRows,
+    4,
     false,
     0,
     s::kHasSaturatedBytes,

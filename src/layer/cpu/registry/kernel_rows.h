@@ -39,6 +39,12 @@ enum class KernelSlot : unsigned char {
     int8_byte_tile,       // of Int8Kernels::bytes
     int8_windows_3x3,
     int8_windows_5x5,
+    // Of weights in blocks: k is the bits of a weight; the rows of block_row are the digits.
+    block_tile,
+    block_dot,
+    block_row,
+    block_bytes,
+    block_byte_eights,  // with eight values of a row side by side
     dwconv_pair,
     dwconv_planes,
     winograd_input,

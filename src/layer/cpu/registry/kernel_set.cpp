@@ -215,6 +215,34 @@ bool take_window_rows(const Machine& machine, Int8Kernels* int8) {
     return found;
 }
 
+// Products with weights in blocks by hand. False if there are none.
+bool take_block_kernels(const Machine& machine, Int8Kernels* int8) {
+    const int lanes = int8->lanes;
+    bool found = false;
+    const auto take_part = [&](KernelSlot slot, int rows, int columns, int form,
+                               BlockTileKernel* kernel) {
+        const KernelRow* row = best_row(slot, machine, rows, columns, form ? 8 : 4);
+        if (row) *kernel = (BlockTileKernel)row->part;
+        found = found || row;
+    };
+    for (int form = 0; form < 2; form++) {
+        for (int i = 0; i < kBlockRows; i++) {
+            take_part(KernelSlot::block_tile, i + 1, lanes, form, &int8->block_tile[i][form]);
+            take_part(KernelSlot::block_dot, i + 1, lanes, form, &int8->block_dot[i][form]);
+        }
+        for (int i = 0; i < 2; i++)
+            take_part(KernelSlot::block_row, i + 2, 2 * lanes, form, &int8->block_row[i][form]);
+        take_part(KernelSlot::block_bytes, int8->byte_rows, lanes, form, &int8->block_bytes[form]);
+    }
+    if (best_row(KernelSlot::block_byte_eights, machine, int8->byte_rows, lanes, 4)) {
+        int8->bytes_beside = 8;
+        for (int form = 0; form < 2; form++)
+            take_part(KernelSlot::block_byte_eights, int8->byte_rows, lanes, form,
+                      &int8->block_bytes[form]);
+    }
+    return found;
+}
+
 // Full panels as wide as vectors of SVE make them; single ones stay. k: as of take_int8_tiles.
 void take_int8_sve(const Machine& machine, int k, Int8Kernels* int8) {
     // Panels of longer ones have more columns than their drivers take.
@@ -232,7 +260,9 @@ void take_int8_sve(const Machine& machine, int k, Int8Kernels* int8) {
 
 // The int8 family by hand.
 void take_int8(const Machine& machine, Selected* s) {
-    s->int8_pairs = s->int8 = *s->set.int8;
+    s->int8 = *s->set.int8;
+    const bool blocks = take_block_kernels(machine, &s->int8);
+    s->int8_pairs = s->int8;
     if (take_int8_tiles(KernelSlot::int8_tile, machine, 8, &s->int8_pairs)) {
         s->int8_pairs.pairs = true;
         s->set.int8_pairs = &s->int8_pairs;
@@ -252,7 +282,8 @@ void take_int8(const Machine& machine, Selected* s) {
     if (s16) s->int8.s16 = &s->int8_s16;
     const bool tiles = take_int8_tiles(KernelSlot::int8_tile, machine, s->int8.k_group, &s->int8);
     if (tiles) take_neighbour_tile(machine, &s->int8);
-    if (take_window_rows(machine, &s->int8) || tiles || bytes || s16) s->set.int8 = &s->int8;
+    if (take_window_rows(machine, &s->int8) || tiles || bytes || s16 || blocks)
+        s->set.int8 = &s->int8;
 }
 #endif
 

@@ -1,0 +1,4 @@
+#define BITS 4
+#include "layer/arm/block_bytes_i8mm.inc"
+
+block_bytes QUOLL_SYMBOL(quoll_block_bytes_s4_12x4_i8mm)

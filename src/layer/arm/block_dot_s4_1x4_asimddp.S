@@ -1,0 +1,5 @@
+#define ROWS 1
+#define BITS 4
+#include "layer/arm/block_dot_asimddp.inc"
+
+block_dot QUOLL_SYMBOL(quoll_block_dot_s4_1x4_asimddp)

@@ -1,0 +1,5 @@
+#define ROWS 3
+#define BITS 8
+#include "layer/arm/block_dot_asimddp.inc"
+
+block_dot QUOLL_SYMBOL(quoll_block_dot_s8_3x4_asimddp)

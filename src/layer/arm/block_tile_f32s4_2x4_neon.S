@@ -1,0 +1,5 @@
+#define ROWS 2
+#define BITS 4
+#include "layer/arm/block_tile_neon.inc"
+
+block_tile QUOLL_SYMBOL(quoll_block_tile_f32s4_2x4_neon)

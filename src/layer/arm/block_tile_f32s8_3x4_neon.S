@@ -1,0 +1,5 @@
+#define ROWS 3
+#define BITS 8
+#include "layer/arm/block_tile_neon.inc"
+
+block_tile QUOLL_SYMBOL(quoll_block_tile_f32s8_3x4_neon)
