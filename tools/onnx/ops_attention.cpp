@@ -69,6 +69,9 @@ struct Scores {
     std::vector<std::string> allowed;  // bool; false: as if minus infinity was added
     float masked = kMinusInfinity;
     bool guard = false;  // rows that see nothing give 0
+    // Beside the scores in each row's softmax, whose weight is dropped: a scalar, or
+    // 1 x heads x 1 x 1; "": none.
+    std::string sink;
     // What a subgraph makes of scores, and of weights; if there is one.
     std::function<std::string(const std::string&)> change_scores, change_weights;
     // What came of it.
@@ -106,6 +109,28 @@ bool may_see_nothing(const Value* mask) {
         if (!any) return true;
     }
     return row == 0;
+}
+
+// The sink is the score of one more key of zeros, whose value is zero, too.
+void add_sink(Nodes& n, Scores* s) {
+    if (s->sink.empty()) return;
+    const auto lengthen = [&](const std::string& x, int axis, int64_t fill, ElementType type) {
+        const Value* v = n.value(x);
+        std::vector<int64_t> pads(v ? 2 * (size_t)v->rank() : 0, 0);
+        if (v) pads[(size_t)(v->rank() + (axis < 0 ? v->rank() + axis : axis))] = 1;
+        const std::string value = type == ElementType::kFloat
+                                      ? n.scalar((float)fill)
+                                      : n.constant(Tensor::of_ints({fill}, true).cast(type));
+        return n.add("Pad", {x, n.ints(pads), value});
+    };
+    const std::string keys = size_of(n, s->k, 2);
+    for (std::string* x : {&s->k, &s->v}) *x = lengthen(*x, 2, 0, ElementType::kFloat);
+    for (std::string& b : s->bias) b = lengthen(b, -1, 0, ElementType::kFloat);
+    for (std::string& a : s->allowed)
+        a = n.cast(lengthen(n.cast(a, ElementType::kInt32), -1, 1, ElementType::kInt32),
+                   ElementType::kBool);
+    const std::string last = n.add("Equal", {count_to(n, size_of(n, s->k, 2)), keys});
+    s->bias.push_back(n.add("Where", {last, s->sink, n.scalar(0.f)}));
 }
 
 std::string all_allowed(Nodes& n, const Scores& s) {
@@ -161,6 +186,7 @@ bool attend(Op& op, Nodes& n, Scores* s) {
                            (long long)shared.value);
     }
     add_window(n, s);
+    add_sink(n, s);
     float scale = s->scale;
     if (scale == 0.f) {
         if (!q->shape[3].known()) return op.fail("heads of unknown size");
@@ -544,6 +570,19 @@ bool ms_rotary_embedding(Op& op) {
     return rotary(op, n.in(1), n.in(2), n.in(3), n);
 }
 
+// Queries and keys of GroupQueryAttention over their root mean squares, if it has weights for that.
+bool norm_heads(Op& op, Nodes& n, Scores* s) {
+    if (op.has(14) != op.has(15)) return op.fail("one of q_norm_weight and k_norm_weight alone");
+    if (!op.has(14)) return true;
+    const float epsilon = op.attr_float("qk_norm_epsilon", 1e-6f);
+    const auto norm = [&](const std::string& x, int weights, const char* own) {
+        return n.add("SimplifiedLayerNormalization", {x, n.in(weights)},
+                     {{"epsilon", attribute_of(op.attr_float(own, epsilon))}});
+    };
+    s->q = norm(s->q, 14, "q_norm_epsilon"), s->k = norm(s->k, 15, "k_norm_epsilon");
+    return n.ok();
+}
+
 // com.microsoft GroupQueryAttention: query, key, value, past_key, past_value, seqlens_k,
 // total_sequence_length, cos_cache, sin_cache.
 bool group_query_attention(Op& op) {
@@ -551,13 +590,9 @@ bool group_query_attention(Op& op) {
     if (heads < 1 || shared < 1 || op.in(0)->rank() != 3) return op.fail("num_heads, kv_num_heads");
     if (op.has(3) && op.in(3)->rank() != 4)
         return op.fail("a cache of rank %d, expected 4", op.in(3)->rank());
-    if (!without(op, {{"smooth_softmax", -1, -1},
-                      {"sliding_window_cache", -1, -1},
-                      {"head_sink", 11, -1},
+    if (!without(op, {{"sliding_window_cache", -1, -1},
                       {"k_scale", 12, -1},
                       {"v_scale", 13, -1},
-                      {"q_norm_weight", 14, -1},
-                      {"k_norm_weight", 15, -1},
                       {"query_seqlens", 16, -1},
                       {"output_qk", -1, 3}}))
         return false;
@@ -580,7 +615,7 @@ bool group_query_attention(Op& op) {
     s.q = split_heads(n, parts[0], heads);
     s.k = split_heads(n, parts[1], shared);
     s.v = split_heads(n, parts[2], shared);
-    if (!n.ok()) return false;
+    if (!n.ok() || !norm_heads(op, n, &s)) return false;
     const bool past = op.has(3) && !op.in(3)->shape[2].is(0);
     if (past) s.offset = size_of(n, n.in(3), 2);
     if (op.attr("do_rotary", 0)) {
@@ -603,6 +638,10 @@ bool group_query_attention(Op& op) {
     s.scale = op.attr_float("scale", 0.f);
     s.softcap = op.attr_float("softcap", 0.f);
     s.causal = op.attr("causal", 1) != 0;
+    if (op.has(11))
+        s.sink = unsqueeze(n, n.in(11), {0, 2, 3});
+    else if (op.attr("smooth_softmax", 0) == 1)
+        s.sink = n.scalar(0.f);
     const int64_t window = op.attr("local_window_size", -1);
     if (window > 0) s.left = window - 1;
     if (op.has(10)) s.bias.push_back(n.in(10));
@@ -624,8 +663,7 @@ OpTable attention_ops() {
         {ms, "MultiHeadAttention", 1, 0, multi_head_attention,
          "queries, keys and values apart; masks of rank 2, 3, or a length an item"},
         {ms, "GroupQueryAttention", 1, 0, group_query_attention,
-         "caches of floats that grow; all items of a batch of one length; no smooth_softmax, "
-         "head_sink, norms of queries and keys"},
+         "caches of floats that grow; all items of a batch of one length"},
         {ms, "RotaryEmbedding", 1, 0, ms_rotary_embedding, "no scale", 3},
     };
 }
