@@ -142,6 +142,24 @@ TEST(KernelSet, has_the_tiles_of_rows) {
     }
 }
 
+// A row's place among the kernels of weights in blocks; null: the row is of another slot.
+static const BlockTileKernel* block_kernel(const Int8Kernels& int8, const KernelRow& row) {
+    const int form = row.k / 8;
+    switch (row.slot) {
+        case KernelSlot::block_tile:
+            return &int8.block_tile[row.rows - 1][form];
+        case KernelSlot::block_dot:
+            return &int8.block_dot[row.rows - 1][form];
+        case KernelSlot::block_row:
+            return &int8.block_row[row.rows - 2][form];
+        case KernelSlot::block_bytes:
+        case KernelSlot::block_byte_eights:
+            return &int8.block_bytes[form];
+        default:
+            return nullptr;
+    }
+}
+
 TEST(KernelSet, has_the_parts_of_rows) {
     for (const KernelRow& row : kernel_rows()) {
         if (!row.part) continue;
@@ -180,6 +198,10 @@ TEST(KernelSet, has_the_parts_of_rows) {
             EXPECT_GE(bytes.max_rows, row.rows) << row.name;
             const auto& tiles = row.columns == bytes.lanes ? bytes.tile_single : bytes.tile;
             EXPECT_EQ((KernelPart)tiles[row.rows - 1], row.part) << row.name;
+            continue;
+        }
+        if (const BlockTileKernel* kernel = block_kernel(*set.int8, row)) {
+            EXPECT_EQ((KernelPart)*kernel, row.part) << row.name;
             continue;
         }
         const auto& windows = set.int8->window_rows;
