@@ -893,7 +893,8 @@ struct BlockInputs {
           sums(kBlockRows * blocks),
           digits(kBlockRows * count * k),
           units(kBlockRows * blocks) {
-        for (float& x : a) x = (float)uniform(-100, 100) / 128;
+        // So many bits that no digit is zero, and sums are rounded.
+        for (float& x : a) x = (float)uniform(-0x3fffff, 0x3fffff) * 0x1p-22f;
         for (float& x : sums) x = 0.f;
         for (size_t i = 0; i < kBlockRows * k; i++)
             sums[i / k * blocks + i % k / w.block] += a[i / k * row + i % k];
@@ -1072,7 +1073,8 @@ void expect_compiled_bits(const Int8Kernels& kernels, const BlockWeights& w) {
         for (const Int8Kernels* each : {&kernels, &compiled}) {
             std::vector<int8_t> values(all * w.k);
             std::vector<ByteRows::Block> units(all * w.blocks);
-            std::vector<float> sums(all * w.blocks, 0.3f);
+            std::vector<float> sums(all * w.blocks);
+            for (size_t i = 0; i < sums.size(); i++) sums[i] = 0.3f * (float)(i % 19);
             const ByteRows bytes = {values.data(), units.data(), (size_t)each->bytes_beside};
             each->block_byte_rows(in.a.data(), (ptrdiff_t)in.row, kBlockRows, w.k, w.block,
                                   (int)w.bits, bytes);

@@ -375,9 +375,10 @@ bool block_digits(const float* a, size_t k, size_t block, int bits, int digits,
     return true;
 }
 
-// Of value k of the first row in ByteRows::values.
+// Of value k of the first row in ByteRows::values. `beside` is a power of two: no division.
 QUOLL_INLINE size_t place_of_bytes(size_t k, size_t beside) {
-    return k / beside * (beside * kByteRows) + k % beside;
+    const size_t part = k & (beside - 1);
+    return (k - part) * kByteRows + part;
 }
 
 // Bytes of count values from `first` on, `beside` of them of kByteRows rows. Returns their sum.
@@ -415,8 +416,7 @@ bool block_byte_rows(const float* a, ptrdiff_t a_row, size_t rows, size_t k, siz
                     __builtin_memset(values + place_of_bytes(at + i, out.beside), 0, 4);
                 continue;
             }
-            const int32_t sum =
-                round_to_bytes(row, at, count, 127.f / most, values, out.beside);
+            const int32_t sum = round_to_bytes(row, at, count, 127.f / most, values, out.beside);
             *to = {most / 127.f, -offset * sum};
         }
     }
