@@ -108,8 +108,8 @@ emulate_models() {
         ENGINERUN_PREFIX='qemu-aarch64 -L /usr/aarch64-linux-gnu' "${pytest[@]}" tests/python/test_models.py -k 'trained or digits'
 }
 
-# emulate_kernels CPU: those whose kernels a processor picks by its features. Layers of two tests, which take longest on tile units,
-# run on max alone.
+# emulate_kernels CPU: those whose kernels a processor picks by its features. Two tests of layers, which take an emulator of tile units
+# longest, run on max alone.
 emulate_kernels() {
     suite "aarch64 kernels on $1" env QEMU_CPU="$1" GTEST_FILTER='-SplitLayers.turned_constants:SplitLayers.values_that_are_not_finite' ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
         -j "$(nproc)" -R '^test_(attention|cast|cpu_features|dwconv|gemm|gemm_planar|int8|int8_tiles|kernel_set|sme|split|split_rest|winograd)$'
