@@ -17,7 +17,8 @@ import numpy as np
 
 
 class Ncnn:
-    """The default options, with the pools of ncnn's own benchmark; fp16 off, which x86 computes in fp32 anyway."""
+    """The default options, with the pools of ncnn's own benchmark; fp16 off, which x86 computes in fp32 anyway. With `gpu` its Vulkan
+    back end, and fp16 as its options are unless fp32 is asked for."""
 
     def __init__(self, call):
         import ncnn
@@ -30,10 +31,15 @@ class Ncnn:
         self.net = net = ncnn.Net()
         self.pools = ncnn.UnlockedPoolAllocator(), ncnn.PoolAllocator()
         net.opt.num_threads = call['threads']
-        net.opt.use_vulkan_compute = False
-        net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
+        gpu = call.get('gpu')
+        net.opt.use_vulkan_compute = gpu is not None
+        if gpu is None or call['precision'] != 'fp16':
+            net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
         net.opt.use_bf16_storage = call['precision'] == 'bf16'
-        net.opt.blob_allocator, net.opt.workspace_allocator = self.pools
+        if gpu is None:
+            net.opt.blob_allocator, net.opt.workspace_allocator = self.pools
+        else:
+            net.set_vulkan_device(gpu)
         if net.load_param(call['model'] + '.param') != 0 or net.load_model(call['model'] + '.bin') != 0:
             raise RuntimeError('ncnn cannot load the model')
         self.input, self.output = net.input_names()[0], net.output_names()[0]
