@@ -15,6 +15,7 @@ with PyTorch's in fp32 (ncnn's with quoll's), as a share of their range. Writes 
 benchmark; torch, torchvision and onnx for PyTorch; the wheel `ncnn`.
 """
 import argparse
+import copy
 import json
 import pathlib
 import statistics
@@ -38,6 +39,14 @@ def runs_for(ms, round_ms):
     return max(5, min(2000, int(round_ms / max(ms, 1e-3))))
 
 
+def warmed_up(run):
+    """Milliseconds of a run once the device is warm."""
+    end, ms = time.time() + WARM_UP, run(1)
+    while time.time() < end:
+        ms = run(10)
+    return ms
+
+
 class Program:
     """bench_worker, or peer_worker.py with ncnn, in a process of its own."""
 
@@ -45,9 +54,7 @@ class Program:
         self.worker = Worker(command)
         if 'error' in self.worker.facts:
             raise RuntimeError(self.worker.facts['error'])
-        end = time.time() + WARM_UP
-        while time.time() < end:
-            self.ms = self.run(20)
+        self.ms = warmed_up(self.run)
 
     def run(self, count):
         return min(self.worker.ask(f'run {count}')['times_ms'])
@@ -71,18 +78,17 @@ class Torch:
         torch.backends.cudnn.benchmark = True
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         kind = dict(dtype=getattr(torch, DTYPES[precision]), memory_format=torch.channels_last if last else torch.contiguous_format)
-        net, x = net.to('cuda', **kind), data.to('cuda', **kind)
+        # A copy, as to() changes a network in place.
+        self.net, x = copy.deepcopy(net).to('cuda', **kind), data.to('cuda', **kind)
         stream = torch.cuda.Stream()
         with torch.no_grad(), torch.cuda.stream(stream):
             for _ in range(5):
-                net(x)
+                self.net(x)
             stream.synchronize()
             self.graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self.graph, stream=stream):
-                self.y = net(x)
-        end = time.time() + WARM_UP
-        while time.time() < end:
-            self.ms = self.run(20)
+                self.x, self.y = x, self.net(x)
+        self.ms = warmed_up(self.run)
 
     def run(self, count):
         least = 1e9
@@ -94,7 +100,7 @@ class Torch:
         return least
 
     def close(self):
-        del self.graph, self.y
+        del self.graph, self.net, self.x, self.y
         self.torch.cuda.empty_cache()
 
 
@@ -118,22 +124,33 @@ def our_command(a, files, precision):
     return [a.bin / 'bench_worker', *files, '--gpu', a.gpu, '--precision', precision]
 
 
+def calibrate(net, size):
+    """Statistics of batch norms, without which the values of a deep network of random weights vanish in half floats."""
+    import torch
+
+    norms = [module for module in net.modules() if isinstance(module, torch.nn.BatchNorm2d)]
+    for norm in norms:
+        norm.momentum = None  # the average of all batches
+    with torch.no_grad():
+        net.train()(torch.randn(16, 3, size, size, device='cuda'))
+    net.eval()
+
+
 def exported(name, size, batch, folder):
     """A network of torchvision, its input, its answer in fp32, and the files for bench_worker."""
-    import copy
-
     import torch
     import torchvision
 
     torch.manual_seed(1)
     extra = dict(aux_logits=False, init_weights=False) if name == 'googlenet' else {}
-    net = getattr(torchvision.models, name)(weights=None, **extra).eval()
+    net = getattr(torchvision.models, name)(weights=None, **extra).cuda()
+    calibrate(net, size)
     data = torch.randn(batch, 3, size, size)
     np.save(folder / 'x.npy', data.numpy())
-    # A copy: exporting a network of attention may replace its parts.
+    net.cpu()
     torch.onnx.export(copy.deepcopy(net), (data,), str(folder / 'net.onnx'), input_names=['x'], output_names=['y'], dynamo=False)
     with torch.no_grad():
-        want = net.to('cuda')(data.to('cuda')).cpu().numpy()
+        want = net.cuda()(data.cuda()).cpu().numpy()
     return net, data, want, [folder / 'net.onnx', '--input', f'x={folder}/x.npy']
 
 

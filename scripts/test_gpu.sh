@@ -12,16 +12,16 @@ log=$(mktemp -d)
 trap 'rm -rf "$log"' EXIT
 failed=0
 
-# run NAME COMMAND...: its last lines; those that tell of failures.
+# run NAME COMMAND...: how many tests passed, or the lines that tell of failures and a status of 1.
 run() {
     local name=$1
     shift
     if "$@" >"$log/$name" 2>&1; then
         echo "$name: $(grep -c '^\[       OK \]' "$log/$name") tests passed"
     else
-        failed=1
         echo "$name: FAILED"
         grep -A 12 'Failure$\|^\[  FAILED  \]\|terminate\|Segmentation' "$log/$name" | head -60
+        return 1
     fi
 }
 
@@ -58,12 +58,18 @@ networks() {
 device=$("$bin/bench_gpu" --list) || exit 1
 echo "$device"
 number=$(sed -n 's/^GPU \([0-9]*\): .*/\1/p' <<<"$device")
-run layers "$bin/tests/layer_tests" '--gtest_filter=*.vulkan'
-for part in '' _api _blocks _caches _faults _fusion _packing _pipelines _pixels _sharing _types _winograd; do
-    run "test_vulkan$part" "$bin/tests/test_vulkan$part"
+# Several processes share the device.
+shards=()
+for shard in 0 1 2 3 4 5 6 7; do
+    run "layers_$shard" env GTEST_TOTAL_SHARDS=8 GTEST_SHARD_INDEX=$shard "$bin/tests/layer_tests" '--gtest_filter=*.vulkan' &
+    shards+=($!)
 done
-run test_vulkan_memory env QUOLL_VULKAN_RUNS=100000 "$bin/tests/test_vulkan_memory"
-[ ! -x "$bin/tests/test_vulkan_layers" ] || run test_vulkan_layers "$bin/tests/test_vulkan_layers"
+for shard in "${shards[@]}"; do wait "$shard" || failed=1; done
+for part in '' _api _blocks _caches _faults _fusion _packing _pipelines _pixels _sharing _types _winograd; do
+    run "test_vulkan$part" "$bin/tests/test_vulkan$part" || failed=1
+done
+run test_vulkan_memory env QUOLL_VULKAN_RUNS=100000 "$bin/tests/test_vulkan_memory" || failed=1
+[ ! -x "$bin/tests/test_vulkan_layers" ] || run test_vulkan_layers "$bin/tests/test_vulkan_layers" || failed=1
 if [ -n "${QUOLL_DATA:-}" ] && [ -x build/venv/bin/python ]; then
     QUOLL_BIN=$(realpath "$bin") QUOLL_GPU_WHOLE=1 build/venv/bin/python -m pytest -p no:cacheprovider -q tests/onnx/test_zoo_gpu.py || failed=1
 fi

@@ -69,11 +69,11 @@ public:
             product.record_vectors(r);
             return kOk;
         }
-        // innerproduct.comp has a group for each row.
-        if ((product.fits_units(r) && !fused.pooled) || rows > kMostGroups)
-            product.record(r);
-        else
+        // innerproduct.comp reads all weights for each row.
+        if (fused.pooled || (!product.fills_tiles() && rows <= kMostGroups))
             product.record_vectors(r);
+        else
+            product.record(r);
         return kOk;
     }
 

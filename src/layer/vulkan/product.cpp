@@ -9,7 +9,7 @@ namespace quoll {
 
 namespace {
 
-// With fewer rows most of a tile is empty.
+// With fewer rows or columns most of a tile is empty.
 const int kFewRows = 8;
 // Invocations of a group of innerproduct.comp: for short rows; for long rows (all devices can run
 // that many); and if there are few groups per processor.
@@ -63,9 +63,10 @@ bool MatrixProduct::fits_softmax(const GpuDevice& device, int columns) {
            device.limits().maxComputeWorkGroupInvocations >= kMostThreads;
 }
 
+bool MatrixProduct::fills_tiles() const { return rows >= kFewRows && columns >= kFewRows; }
+
 bool MatrixProduct::fits_units(const Recorder& r) const {
-    return r.has_matrices() && rows >= kFewRows && columns >= kFewRows &&
-           (int64_t)c * d <= 65535 / kMostSplits;
+    return r.has_matrices() && fills_tiles() && (int64_t)c * d <= 65535 / kMostSplits;
 }
 
 bool MatrixProduct::fits_vectors() const {

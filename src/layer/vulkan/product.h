@@ -44,6 +44,8 @@ struct MatrixProduct {
     void add_epilogue(const Recorder& r, const Fused& fused);
     // Whether matrix units can compute it, and are worth it.
     bool fits_units(const Recorder& r) const;
+    // Whether tiles would not be mostly empty.
+    bool fills_tiles() const;
     void record(Recorder& r) const;
     // Multiplies rows by rows of B, as innerproduct.comp does: A and y have no gaps, B's rows run
     // along the depth and are padded to whole vec4s; one matrix.
