@@ -66,10 +66,10 @@ def parts():
         return keras.Model(x, L.GroupQueryAttention(8, 4, 2)(x, x, use_causal_mask=True)), (None, 32)
 
     def merges():
-        x = keras.Input((6, 8))
+        x = keras.Input((8, 8))
         a, b = L.Dense(8)(x), L.Dense(8)(x)
         parts = [f([a, b]) for f in (L.Add(), L.Subtract(), L.Multiply(), L.Average(), L.Maximum(), L.Minimum(), L.Dot(axes=2), L.Dot(axes=(1, 1), normalize=True))]
-        return keras.Model(x, L.Concatenate()(parts)), (6, 8)
+        return keras.Model(x, L.Concatenate()(parts)), (8, 8)
 
     def masked():
         x = keras.Input((None, 8))
