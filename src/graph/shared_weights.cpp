@@ -17,9 +17,8 @@ WeightNumbers take_weight_numbers(ParamDict* params) {
     if (type != ParamDict::kIntArray && type != ParamDict::kNumberArray) return numbers;
     const Mat values = params->get_ints(kParamId, Mat());
     const int* v = values;
-    if (values.empty() || (v[0] != kKind && v[0] != kKindBesideOwn)) return numbers;
+    if (values.w < 2 || (v[0] != kKind && v[0] != kKindBesideOwn)) return numbers;
     const int head = v[0] == kKind ? 1 : 2;
-    if (values.w < head) return numbers;
     params->copy(kParamId, ParamDict());
     if (head == 2) params->set(kParamId, v[1]);
     numbers.assign(v + head, v + values.w);
