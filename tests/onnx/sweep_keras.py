@@ -116,7 +116,7 @@ def parts():
         'resizing-crop': lambda: after(L.Resizing(9, 15, crop_to_aspect_ratio=True), L.Resizing(11, 11, pad_to_aspect_ratio=True), size=(16, 20, 3)),
         'upsampling-modes': lambda: after(L.UpSampling2D(2, interpolation='bicubic'), L.UpSampling2D((3, 1), interpolation='bilinear')),
         'adaptive': lambda: after(L.AdaptiveAveragePooling2D((5, 3)), L.AdaptiveMaxPooling2D(2)),
-        'more-activations': lambda: after(L.Dense(8, activation='gelu'), L.ReLU(max_value=3., negative_slope=.1, threshold=.5), L.ELU(.5), L.Dense(8, activation='hard_silu')),
+        'more-activations': lambda: after(L.ReLU(max_value=3., negative_slope=.1, threshold=.5), L.ELU(.5), L.Dense(8, activation='hard_silu')),
         'attention': attention,
         'attention-additive': additive,
         'unet': unet,
