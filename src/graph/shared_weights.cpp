@@ -8,6 +8,8 @@ namespace quoll {
 static const int kParamId = 28;
 // The first of the values, so that a parameter of a custom layer is not taken for this one.
 static const int kKind = 0x52414853;
+// The same, with the layer's own parameter 28 in front of the numbers.
+static const int kKindBesideOwn = kKind + 1;
 
 WeightNumbers take_weight_numbers(ParamDict* params) {
     WeightNumbers numbers;
@@ -15,18 +17,22 @@ WeightNumbers take_weight_numbers(ParamDict* params) {
     if (type != ParamDict::kIntArray && type != ParamDict::kNumberArray) return numbers;
     const Mat values = params->get_ints(kParamId, Mat());
     const int* v = values;
-    if (values.empty() || v[0] != kKind) return numbers;
+    if (values.w < 2 || (v[0] != kKind && v[0] != kKindBesideOwn)) return numbers;
+    const int head = v[0] == kKind ? 1 : 2;
     params->copy(kParamId, ParamDict());
-    numbers.assign(v + 1, v + values.w);
+    if (head == 2) params->set(kParamId, v[1]);
+    numbers.assign(v + head, v + values.w);
     return numbers;
 }
 
 void put_weight_numbers(const WeightNumbers& numbers, ParamDict* params) {
     if (std::none_of(numbers.begin(), numbers.end(), [](int n) { return n != 0; })) return;
-    Mat values(Shape((int)numbers.size() + 1, DType::s32));
+    const int head = params->type(kParamId) == ParamDict::kNone ? 1 : 2;
+    Mat values(Shape((int)numbers.size() + head, DType::s32));
     int* v = values;
-    v[0] = kKind;
-    std::copy(numbers.begin(), numbers.end(), v + 1);
+    v[0] = head == 1 ? kKind : kKindBesideOwn;
+    if (head == 2) v[1] = params->get(kParamId, 0);
+    std::copy(numbers.begin(), numbers.end(), v + head);
     params->set(kParamId, values);
 }
 

@@ -33,9 +33,10 @@ import numpy as np
 from onnx_run import Failure, convert, run
 
 TOLERANCE = 1e-4
-STEPS = ('optimize', 'extended', 'dynamic', 'qdq', 'qdq16', 'qoperator', 'int4', 'fp16', 'slim')
+STEPS = ('optimize', 'optimize-gpt2', 'optimize-t5', 'optimize-vit', 'optimize-clip', 'extended', 'all', 'dynamic', 'qdq', 'qdq8', 'qdq16', 'qoperator', 'int4', 'int4qdq', 'int8blocks', 'fp16', 'half',
+         'slim', 'sim', 'script', 'newer')
 # Of what ONNX Runtime's tools made: a few units of float16, or a quantum of int8.
-TOLERANCES = {'fp16': 3e-3, 'dynamic': 0.02, 'qdq': 0.02, 'qdq16': 1e-3, 'qoperator': 0.02}
+TOLERANCES = {'fp16': 3e-3, 'half': 6e-3, 'dynamic': 0.02, 'qdq': 0.02, 'qdq8': 0.02, 'qdq16': 1e-3, 'qoperator': 0.02}
 
 
 @dataclasses.dataclass
@@ -79,19 +80,20 @@ def after(step, path, feeds):
     """What ONNX Runtime's tools make of the model, in the place of it."""
     import onnx
     made = path.with_name('made.onnx')
-    if step == 'optimize':
+    if step.startswith('optimize'):
         from onnxruntime.transformers import optimizer
-        optimizer.optimize_model(str(path), model_type='bert', opt_level=0, use_gpu=False).save_model_to_file(str(made))
-    elif step == 'extended':
+        optimizer.optimize_model(str(path), model_type=step[9:] or 'bert', opt_level=0, use_gpu=False).save_model_to_file(str(made))
+    elif step in ('extended', 'all'):
         import onnxruntime
         options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+        levels = onnxruntime.GraphOptimizationLevel
+        options.graph_optimization_level = levels.ORT_ENABLE_ALL if step == 'all' else levels.ORT_ENABLE_EXTENDED
         options.optimized_model_filepath = str(made)
         onnxruntime.InferenceSession(str(path), options)
     elif step == 'dynamic':
         from onnxruntime import quantization as q
         q.quantize_dynamic(str(path), str(made), weight_type=q.QuantType.QInt8)
-    elif step in ('qdq', 'qdq16', 'qoperator'):
+    elif step in ('qdq', 'qdq8', 'qdq16', 'qoperator'):
         from onnxruntime import quantization as q
 
         class Reader(q.CalibrationDataReader):
@@ -100,21 +102,38 @@ def after(step, path, feeds):
             def get_next(self):
                 return next(self.rest, None)
         form = q.QuantFormat.QOperator if step == 'qoperator' else q.QuantFormat.QDQ
-        kind = q.QuantType.QUInt16 if step == 'qdq16' else q.QuantType.QUInt8
-        q.quantize_static(str(path), str(made), Reader(), quant_format=form, per_channel=True,
+        kind = {'qdq16': q.QuantType.QUInt16, 'qdq8': q.QuantType.QInt8}.get(step, q.QuantType.QUInt8)
+        q.quantize_static(str(path), str(made), Reader(), quant_format=form, per_channel=step != 'qdq8', reduce_range=step == 'qdq8',
                           activation_type=kind, weight_type=q.QuantType.QInt8, extra_options={'UseQDQContribOps': step == 'qdq16'})
-    elif step == 'int4':
+    elif step in ('int4', 'int4qdq', 'int8blocks'):
+        from onnxruntime import quantization
         from onnxruntime.quantization import matmul_nbits_quantizer as q
-        form = q.DefaultWeightOnlyQuantConfig(block_size=16, op_types_to_quantize=('MatMul', 'Gather'))
+        if step == 'int4':
+            form = q.DefaultWeightOnlyQuantConfig(block_size=16, op_types_to_quantize=('MatMul', 'Gather'))
+        elif step == 'int4qdq':
+            form = q.DefaultWeightOnlyQuantConfig(block_size=32, is_symmetric=True, quant_format=quantization.QuantFormat.QDQ)
+        else:
+            form = q.DefaultWeightOnlyQuantConfig(block_size=64, bits=8, accuracy_level=1)
         quantizer = q.MatMulNBitsQuantizer(onnx.load(str(path)), algo_config=form)
         quantizer.process()
         quantizer.model.save_model_to_file(str(made))
-    elif step == 'fp16':
+    elif step in ('fp16', 'half'):
         from onnxruntime.transformers.float16 import convert_float_to_float16
-        onnx.save(convert_float_to_float16(onnx.load(str(path)), keep_io_types=True), str(made))
+        onnx.save(convert_float_to_float16(onnx.load(str(path)), keep_io_types=step == 'fp16'), str(made))
+        if step == 'half':
+            feeds[:] = [{n: a.astype(np.float16) if a.dtype == np.float32 else a for n, a in f.items()} for f in feeds]
     elif step == 'slim':
         import onnxslim
         onnxslim.slim(str(path), str(made))
+    elif step == 'sim':
+        import onnxsim
+        onnx.save(onnxsim.simplify(onnx.load(str(path)))[0], str(made))
+    elif step == 'script':
+        import onnxscript.optimizer
+        onnx.save(onnxscript.optimizer.optimize(onnx.load(str(path))), str(made))
+    elif step == 'newer':
+        import onnx.version_converter
+        onnx.save(onnx.version_converter.convert_version(onnx.load(str(path)), 22), str(made))
     made.replace(path)
 
 

@@ -236,6 +236,16 @@ def test_multi_head_attention(past, tmp_path):
           layer='SDPA')
 
 
+@pytest.mark.parametrize('packed', [2, 3])
+def test_multi_head_attention_of_packed_values(packed, tmp_path):
+    """As graphs for GPUs have them; ONNX Runtime's kernel for CPUs refuses them."""
+    q, all_of_it = rand(2, 5, 8), rand(2, 5, 2, packed, 4)
+    parts = [all_of_it[:, :, :, i].transpose(0, 2, 1, 3) for i in range(packed)]
+    parts = parts if packed == 3 else [heads(q, 2), *parts]
+    inputs = {'packed': all_of_it} if packed == 3 else {'q': q, 'packed': all_of_it}
+    check(tmp_path, 'MultiHeadAttention', inputs, {}, {'num_heads': 2}, [attend(*parts)], layer='SDPA', peer=False)
+
+
 @pytest.mark.parametrize('queries, keys', [(1, 4), (3, 5), (3, 3), (5, 3)])
 def test_causal_multi_head_attention_of_other_keys(queries, keys, tmp_path):
     """The last query sees all, as in ONNX Runtime."""
@@ -581,3 +591,71 @@ def test_q_gemm(tmp_path):
                  'c': c, 'ys': np.float32(0.3), 'yz': np.uint8(110)}
     check(tmp_path, 'QGemm', {'a': a}, constants, {'order': ['a', *constants], 'transB': 1, 'alpha': 1.},
           [quantized(real, 0.3, 110)])
+
+
+def group_norm(x, scale, bias, groups):
+    """Channels last."""
+    parts = x.reshape(x.shape[0], -1, groups, x.shape[-1] // groups)
+    centred = parts - parts.mean((1, 3), keepdims=True)
+    return (centred / np.sqrt((centred ** 2).mean((1, 3), keepdims=True) + 1e-5)).reshape(x.shape) * scale + bias
+
+
+@pytest.mark.parametrize('last', [0, 1])
+@pytest.mark.parametrize('skip', [(2, 4, 5, 6), (2, 1, 1, 6), (2, 6), None])
+def test_group_norm_of_diffusion_models(skip, last, tmp_path):
+    """ONNX Runtime has them for GPUs alone, and so the operators of the next two tests."""
+    x, scale, bias, more = rand(2, 4, 5, 6), rand(6), rand(6), rand(6)
+    other = None if skip is None else rand(*skip)
+    total = x if skip is None else x + (other if len(skip) == 4 else other[:, None, None]) + more
+    want = group_norm(total, scale, bias, 3)
+    want = want * sigmoid(want)
+    order = lambda a: a if last or a is None or a.ndim != 4 else a.transpose(0, 3, 1, 2).copy()
+    check(tmp_path, 'SkipGroupNorm' if skip else 'GroupNorm', {'x': order(x), 'skip': order(other)},
+          {'scale': scale, 'bias': bias, 'more': more if skip else None},
+          {'order': ['x', 'scale', 'bias', *(['skip', 'more'] if skip else [])], 'groups': 3, 'activation': 1, 'channels_last': last},
+          [order(want), *([order(total)] if skip else [])], peer=False)
+
+
+def test_bias_add_and_bias_split_gelu(tmp_path):
+    x, skip, bias = rand(2, 7, 8), rand(2, 7, 8), rand(8)
+    check(tmp_path, 'BiasAdd', {'x': x, 'skip': skip}, {'bias': bias}, {'order': ['x', 'bias', 'skip']}, [x + bias + skip], peer=False)
+    left, right = np.split(x + bias, 2, -1)
+    gate = right * 0.5 * (1 + np.vectorize(math.erf)(right / math.sqrt(2)))
+    check(tmp_path, 'BiasSplitGelu', {'x': x}, {'bias': bias}, {}, [(left * gate).astype(np.float32)], peer=False)
+
+
+def test_nhwc_conv(tmp_path):
+    x, w, bias = rand(2, 5, 6, 4), rand(3, 2, 2, 4), rand(3)
+    windows = np.lib.stride_tricks.sliding_window_view(x, (2, 2), (1, 2))  # n, y, x, channel, window
+    want = np.einsum('nyxchw,ohwc->nyxo', windows, w) + bias
+    check(tmp_path, 'NhwcConv', {'x': x}, {'w': w, 'bias': bias}, {'kernel_shape': [2, 2]}, [want.astype(np.float32)], peer=False)
+
+
+@pytest.mark.parametrize('last', [0, 1])
+def test_q_linear_conv_with_channels_last(last, tmp_path):
+    """What ONNX Runtime makes of quantised models when it optimises them in full."""
+    x, w = RNG.integers(0, 256, (2, 5, 6, 4), np.uint8), RNG.integers(-128, 128, (3, 4, 2, 2), np.int8)
+    windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.int32) - 120, (2, 2), (1, 2))
+    bias = RNG.integers(-500, 500, 3).astype(np.int32)
+    total = np.einsum('nyxchw,ochw->nyxo', windows, w.astype(np.int32)) + bias
+    want = np.clip(np.rint(total * np.float32(0.02) * np.float32(0.01) / np.float32(0.15)) + 128, 0, 255).astype(np.uint8)
+    order = lambda a: a if last else a.transpose(0, 3, 1, 2).copy()
+    constants = {'xs': np.float32(0.02), 'xz': np.uint8(120), 'w': w, 'ws': np.float32(0.01), 'wz': np.int8(0), 'ys': np.float32(0.15),
+                 'yz': np.uint8(128), 'bias': bias}
+    check(tmp_path, 'QLinearConv', {'x': order(x)}, constants, {'channels_last': last, 'kernel_shape': [2, 2]}, [order(want)])
+
+
+@pytest.mark.parametrize('kind', [np.uint8, np.int8])
+def test_nhwc_max_pool(kind, tmp_path):
+    x = RNG.integers(np.iinfo(kind).min, np.iinfo(kind).max, (2, 6, 6, 4)).astype(kind)
+    want = x.reshape(2, 3, 2, 3, 2, 4).max((2, 4))
+    check(tmp_path, 'NhwcMaxPool', {'x': x}, {}, {'kernel_shape': [2, 2], 'strides': [2, 2]}, [want])
+
+
+def test_layouts_of_one_processor_are_refused(tmp_path):
+    node = helper.make_node('ReorderOutput', ['x'], ['y'], domain='com.microsoft.nchwc', channels=8)
+    values = [helper.make_tensor_value_info(n, 1, [1, 8, 4, 4]) for n in 'xy']
+    onnx.save(helper.make_model(helper.make_graph([node], 'g', values[:1], values[1:]), ir_version=8, opset_imports=[
+        helper.make_opsetid('', 17), helper.make_opsetid('com.microsoft.nchwc', 1)]), tmp_path / 'm.onnx')
+    with pytest.raises(Failure, match='save with ORT_ENABLE_EXTENDED'):
+        convert(tmp_path / 'm.onnx', tmp_path)

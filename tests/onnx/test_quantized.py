@@ -158,6 +158,24 @@ def test_convolutions_of_other_axes(kind, axes, tmp_path):
     assert int8_layers(net, f'ConvolutionDepthWise{axes}D') == (1 if axes == 1 else 0)
 
 
+@pytest.mark.parametrize('groups', [1, 2])
+def test_convolutions_that_share_weights(groups, tmp_path):
+    """Heads of detectors, steps of ConvLSTM: param 28, which says so, took the place of the output's zero point."""
+    rng = np.random.default_rng(6)
+    constants = {'w': (rng.standard_normal((24, 24 // groups, 3, 3)) / 6).astype(np.float32), 'b': rng.standard_normal(24).astype(np.float32)}
+    nodes = [helper.make_node('Conv', ['x', 'w', 'b'], ['c1'], pads=[1] * 4, group=groups), helper.make_node('Elu', ['c1'], ['e1']),
+             helper.make_node('Conv', ['e1', 'w', 'b'], ['c2'], pads=[1] * 4, group=groups), helper.make_node('Elu', ['c2'], ['e2']),
+             helper.make_node('Conv', ['e2', 'w', 'b'], ['y'], pads=[1] * 4, group=groups)]
+    model = save(nodes, [float_info('x', [1, 24, 9, 7])], [float_info('y', None)], constants, tmp_path / 'net.onnx')
+    batches = [{'x': rng.standard_normal((1, 24, 9, 7)).astype(np.float32)} for _ in range(3)]
+    net = compare(quantise(model, tmp_path, 'qdq_u8s8', batches), batches[0], tmp_path, steps=2)
+    assert any(word.startswith('-23328=') for words in layers(net) for word in words if words[0].startswith('Conv'))
+    made = tmp_path / 'o.param', tmp_path / 'o.bin'
+    run_program([BIN / 'engineoptimize', *net, *made, '0', '--no-fusion'])
+    want, have = (run(files, batches[0], ['y'], tmp_path)['y'] for files in (net, made))
+    np.testing.assert_array_equal(have, want)
+
+
 @pytest.mark.parametrize('kind', ['qdq_u8s8_channels', 'qdq_s8s8', 'qop_u8s8'])
 def test_attention(kind, tmp_path):
     """Products of two activations, with zero points and heads of their own, are of int8 as those with weights are."""

@@ -199,3 +199,14 @@ def test_grid_of_sizes_of_the_graph(tmp_path):
                      c10=np.int64(10), shape0=np.int64([-1, 1, 1, 1, 1]), shape2=np.int64([-1, 1, 1]), shape3=np.int64([-1, 1]),
                      pair=np.arange(6).reshape(3, 1, 1, 2), weight=rand(4, 3, 3, 3))
     check(text, [{'x': rand(*s)} for s in ((2, 3, 9, 6), (1, 3, 4, 11))], tmp_path, **constants)
+
+
+@pytest.mark.parametrize('batch', [0, 1])
+def test_reversed_sequences_of_five_axes(batch, tmp_path):
+    """ConvLSTM layers of Keras that go backwards."""
+    text = f'''g (float[a,b,c,d,e] x, int64[n] lengths) => (float[a,b,c,d,e] y) {{
+        y = ReverseSequence <batch_axis = {batch}, time_axis = {1 - batch}> (x, lengths)
+    }}'''
+    sets = [{'x': rand(3, 3, 4, 5, 3), 'lengths': np.int64([2, 3, 1])}, {'x': rand(4, 2, 3, 2, 2)}]
+    sets[1]['lengths'] = np.int64([2, 1, 2, 2] if batch == 0 else [4, 3])
+    check(text, sets, tmp_path)

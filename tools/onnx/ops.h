@@ -28,6 +28,7 @@ OpTable recurrent_ops();
 OpTable quantize_ops();
 OpTable control_ops();
 OpTable attention_ops();
+OpTable channels_last_ops();
 OpTable contrib_ops();
 OpTable signal_ops();
 OpTable newer_ops();

@@ -430,6 +430,23 @@ std::string integer_projection(Op& op, Nodes& n) {
 }
 bool q_attention(Op& op) { return ms_attention(op, {5, 8, -1}, integer_projection); }
 
+// Queries, keys and values that are one input (batch, length, heads, 3, size), or the last two of
+// them (batch, length, heads, 2, size), become batch, heads, length, size.
+bool unpack_heads(Op& op, Nodes& n, std::string parts[3]) {
+    const int first = op.in(0)->rank() == 5 ? 0 : 1;
+    if (first == 1 && op.in(0)->rank() != 3) return op.fail("rank %d", op.in(0)->rank());
+    const Value* packed = op.in(first);
+    if (!packed) return op.fail("it lacks keys or values");
+    if (packed->rank() != 5) return op.has(2) || op.fail("it lacks keys or values");
+    if (!packed->shape[3].is(3 - first) || op.has(3))
+        return op.fail("packed values of other sizes, or with a bias");
+    const std::string all = n.in(first);
+    for (int i = first; i < 3; i++)
+        parts[i] =
+            n.transpose(n.squeeze(n.slice(all, 3, i - first, i - first + 1), {3}), {0, 2, 1, 3});
+    return n.ok();
+}
+
 // com.microsoft MultiHeadAttention: query, key, value, bias, key_padding_mask, attention_bias,
 // past_key, past_value.
 bool multi_head_attention(Op& op) {
@@ -437,12 +454,11 @@ bool multi_head_attention(Op& op) {
     if (heads < 1) return op.fail("num_heads");
     Nodes n(op);
     Scores s;
-    if (op.in(0)->rank() != 3) return op.fail("packed queries, keys and values");
-    if (!op.has(1) || !op.has(2)) return op.fail("it lacks keys or values");
     if (!without(op,
                  {{"past_sequence_length", 8, -1}, {"cache_indirection", 9, -1}, {"qk", -1, 3}}))
         return false;
     std::string parts[3] = {n.in(0), n.in(1), n.in(2)};
+    if (!unpack_heads(op, n, parts)) return false;
     if (op.has(3)) {
         int64_t at = 0;
         for (int i = 0; i < 3; i++) {
@@ -661,7 +677,7 @@ OpTable attention_ops() {
          "no do_rotary or shared buffers; masks of rank 2, 3, or a length an item", 2},
         {ms, "QAttention", 1, 0, q_attention, "masks of rank 2, 3, or a length an item", 5},
         {ms, "MultiHeadAttention", 1, 0, multi_head_attention,
-         "queries, keys and values apart; masks of rank 2, 3, or a length an item"},
+         "masks of rank 2, 3, or a length an item"},
         {ms, "GroupQueryAttention", 1, 0, group_query_attention,
          "caches of floats that grow; all items of a batch of one length"},
         {ms, "RotaryEmbedding", 1, 0, ms_rotary_embedding, "no scale", 3},

@@ -121,23 +121,6 @@ bool embed_layer_norm(Op& op) {
     return !op.wants(2) || n.set(2, sum);
 }
 
-// GroupNorm of channels-last images, with Swish behind it if asked.
-bool ms_group_norm(Op& op) {
-    const int rank = op.in(0)->rank();
-    if (rank < 3) return op.fail("rank %d", rank);
-    Nodes n(op);
-    const bool last = op.attr("channels_last", 1) != 0;
-    std::vector<int64_t> front = {0, rank - 1}, back = {0};
-    for (int64_t a = 1; a + 1 < rank; a++) front.push_back(a), back.push_back(a + 1);
-    back.push_back(1);
-    const std::string x = last ? n.transpose(n.in(0), front) : n.in(0);
-    std::string out = n.add("GroupNormalization", {x, n.in(1), n.in(2)},
-                            {{"num_groups", attribute_of(op.attr("groups", 1))},
-                             {"epsilon", attribute_of(op.attr_float("epsilon", 1e-5f))}});
-    if (op.attr("activation", 0)) out = n.add("Mul", {out, n.add("Sigmoid", {out})});
-    return n.set(0, last && n.ok() ? n.transpose(out, back) : out);
-}
-
 // Weights of 2, 4 or 8 bits, one scale per block of a row.
 bool unpack_weights(Op& op, Tensor* w) {
     const int64_t k = op.attr("K", 0), rows = op.attr("N", 0), bits = op.attr("bits", 4),
@@ -489,7 +472,6 @@ OpTable contrib_ops() {
         {ms, "TransposeMatMul", 1, 0, fused_matmul, "", 2},
         {ms, "CDist", 1, 0, cdist, "", 2},
         {ms, "EmbedLayerNormalization", 1, 0, embed_layer_norm, ""},
-        {ms, "GroupNorm", 1, 0, ms_group_norm, "", 3},
         {ms, "MatMulNBits", 1, 0, matmul_n_bits,
          "constant weights, kept as they are with blocks of 16, 32, 64 or a multiple of 128; no "
          "g_idx",

@@ -14,9 +14,9 @@ static const OpTable& table() {
              {unary_ops(),    binary_ops(),  reduce_ops(),    shape_ops(),   sequence_ops(),
               slice_ops(),    pad_ops(),     gather_ops(),    fill_ops(),    conv_ops(),
               pool_ops(),     norm_ops(),    matrix_ops(),    image_ops(),   recurrent_ops(),
-              quantize_ops(), control_ops(), attention_ops(), contrib_ops(), signal_ops(),
-              newer_ops(),    loss_ops(),    deform_ops(),    ml_ops(),      svm_ops(),
-              label_ops(),    text_ops()})
+              quantize_ops(), control_ops(), attention_ops(), contrib_ops(), channels_last_ops(),
+              signal_ops(),   newer_ops(),   loss_ops(),      deform_ops(),  ml_ops(),
+              svm_ops(),      label_ops(),   text_ops()})
             t.insert(t.end(), family.begin(), family.end());
         std::stable_sort(t.begin(), t.end(), [](const OpEntry& a, const OpEntry& b) {
             const int domain = strcmp(a.domain, b.domain);

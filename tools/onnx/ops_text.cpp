@@ -141,6 +141,9 @@ const char* why_missing(const std::string& domain, const std::string& name) {
         if (domain + "::" + name == one)
             return "works on the letters of strings, which are known by their places in a table "
                    "alone: do this before, outside the model";
+    if (domain == "com.microsoft.nchwc")
+        return "made by ONNX Runtime for one processor: save with ORT_ENABLE_EXTENDED, or convert "
+               "the model before optimisation";
     return "no such operator here";
 }
 
