@@ -112,7 +112,7 @@ emulate_models() {
 # longest, run on max alone.
 emulate_kernels() {
     suite "aarch64 kernels on $1" env QEMU_CPU="$1" GTEST_FILTER='-SplitLayers.turned_constants:SplitLayers.values_that_are_not_finite' ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
-        -j "$(nproc)" -R '^test_(attention|cast|cpu_features|dwconv|gemm|gemm_planar|int8|int8_tiles|kernel_set|sme|split|split_rest|winograd)$'
+        -j "$(nproc)" -R '^test_(attention|cast|cpu_features|dwconv|gemm|gemm_planar|int8|int8_blocks|int8_tiles|kernel_set|sme|split|split_layers|winograd)$'
 }
 
 mkdir -p $logs
@@ -163,7 +163,7 @@ if step 'build for aarch64' scripts/build.sh aarch64; then
     # Panels of more columns than int8 products take, and vectors between those of the kernel that stores bytes.
     for bytes in 256 48; do
         suite "aarch64 int8 with SVE of $((8 * bytes)) bits" env QEMU_CPU=max,sme=off,sve-default-vector-length=$bytes \
-            ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 -R '^test_int8$'
+            ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 -R '^test_int8(_blocks)?$'
         step "aarch64 int8 network with SVE of $((8 * bytes)) bits" env QEMU_CPU=max,sme=off,sve-default-vector-length=$bytes \
             qemu-aarch64 -L /usr/aarch64-linux-gnu build-aarch64/bin/tests/test_threads --gtest_filter='Threads/Graphs.int8/shufflenet_v2'
     done
