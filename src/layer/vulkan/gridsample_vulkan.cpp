@@ -33,7 +33,7 @@ public:
         push.insert(push.end(), {from.w, from.h, from.d});
         r.dispatch_linear(Shader::gridsample,
                           {layer_.sample_type, layer_.padding_mode, layer_.align_corner != 0,
-                           layer_.is_exact(), axes},
+                           layer_.exact, axes},
                           {r.read(image), r.read(grid), r.write(out[0])}, push, total);
         return kOk;
     }
