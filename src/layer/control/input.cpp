@@ -14,12 +14,12 @@ Input::Input() : w(0), h(0), d(0), c(0) {
 }
 
 void Input::params(Input& s, ParamVisitor& v) {
-    v(0, "w", s.w, 0, "width, 0 or less: not said", at_least(-233));
-    v(1, "h", s.h, 0, "height", at_least(-233));
+    v(0, "w", s.w, 0, "width, 0: not said", at_least(0));
+    v(1, "h", s.h, 0, "height, 0 or less: not said", at_least(-233));
     v(11, "d", s.d, 0, "depth", at_least(-233));
     v(2, "c", s.c, 0, "channels", at_least(-233));
     // ncnn's converter for Caffe wrote -233 for what a shape does not have.
-    for (int* size : {&s.w, &s.h, &s.d, &s.c}) *size = std::max(*size, 0);
+    for (int* size : {&s.h, &s.d, &s.c}) *size = std::max(*size, 0);
     tensor_spec_params(s.array, v);
 }
 
