@@ -13,8 +13,7 @@ void GridSample::params(GridSample& s, ParamVisitor& v) {
     v(1, "padding_mode", s.padding_mode, 1, "1 zeros, 2 border, 3 reflection", between(1, 3));
     v(2, "align_corner", s.align_corner, 0, "1: -1 and 1 are centres of pixels, 0: edges");
     v(3, "permute_fusion", s.permute_fusion, 0, "1: coordinates are the channels of the grid");
-    v(4, "exact", s.exact, 0, "1: ties to even; 0: up, as in ncnn",
-      between(0, 1));
+    v(4, "exact", s.exact, 0, "1: ties to even; 0: up, as in ncnn", between(0, 1));
 }
 
 void GridSample::weights(GridSample&, WeightVisitor&) {}
