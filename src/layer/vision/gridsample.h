@@ -25,7 +25,6 @@ public:
     int align_corner;  // 1: -1 and 1 are the centres of the outer pixels, 0: their edges
     int permute_fusion;
     int exact;
-
 };
 
 }  // namespace quoll
