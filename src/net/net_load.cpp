@@ -161,9 +161,12 @@ int Net::Private::load_layer(const ParamRecord& record, const Option& opt) {
         else if (binary)
             QUOLL_LOGE("[Net] binary param: layer %s has the unknown type index %d",
                        record.name.c_str(), record.typeindex);
-        else
+        else  // F.pad, torch.sort, aten::numel: what pnnx writes when it has no layer for it
             QUOLL_LOGE("[%.80s %.80s] there is no layer of this type%s", record.type.c_str(),
-                       record.name.c_str(), suggest_names(record.type, layer_types()).c_str());
+                       record.name.c_str(),
+                       record.type.find_first_of(".:") != std::string::npos
+                           ? "; pnnx could not convert this operator"
+                           : suggest_names(record.type, layer_types()).c_str());
         return kError;
     }
     Layer* layer = owned.layer;

@@ -72,6 +72,15 @@ TEST(GridSample, bicubic_reflection_of_tiny_images) {
                   mat_of(Shape(1, 1, 1), {10 * 54 / 64.f + 20 * 10 / 64.f}));
 }
 
+// Pixels 10 and -6 of five, which mirrored at 0 and 4 are 2; without corners 12 and -8, 2 again.
+TEST(GridSample, reflects_as_often_as_needed) {
+    const Mat x = mat_of(Shape(5, 1, 1), {10, 20, 40, 80, 160});
+    for (const char* params :
+         {"0=1 1=3", "0=2 1=3", "0=3 1=3", "0=1 1=3 2=1", "0=2 1=3 2=1", "0=3 1=3 2=1"})
+        expect_values("GridSample", params, {}, {x, mat_of(Shape(2, 2, 1), {4, 0, -4, 0})},
+                      mat_of(Shape(2, 1, 1), {40, 40}));
+}
+
 // Coordinates beyond 2^24 are whole: such a point is the pixel it lies on. Here 50331656, which
 // mirrored at 0 and 3 is 2.
 TEST(GridSample, bicubic_reflection_of_far_points) {

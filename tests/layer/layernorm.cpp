@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "layer_test.h"
 
 namespace quoll {
@@ -13,6 +15,8 @@ static const std::vector<LayerCase> kCases = {
     norm(Shape(5, 6, 16), 30, "1=0.001"),   norm(Shape(5, 6, 7), 30, "2=0"),
     norm(Shape(5, 4, 3, 8), 5, "1=0.01"),   norm(Shape(5, 4, 3, 8), 20, "1=0.01"),
     norm(Shape(5, 4, 3, 16), 60, ""),       norm(Shape(24, 90, 2), 24, "1=0.001"),
+    norm(Shape(6, 5), 30, ""),            norm(Shape(6, 5, 3), 90, ""),
+    norm(Shape(5, 4, 8), 160, "1=0.001"), norm(Shape(3, 4, 2, 5), 120, ""),
 };
 QUOLL_LAYER_CASES(LayerNorm, kCases)
 
@@ -28,6 +32,11 @@ TEST(LayerNorm, by_hand) {
                   mat_of(Shape(1, 2, 2), normal));
     expect_values("LayerNorm", "0=2 1=0.0 2=0", {}, {mat_of(Shape(2), {4, 8})},
                   mat_of(Shape(2), {-1, 1}));
+    // All values: mean 4, deviation sqrt(6.5).
+    const Mat factors = mat_of(Shape(4), {1, 2, 3, 4}), terms = mat_of(Shape(4), {0, 1, 0, 1});
+    const float a = 1 / sqrtf(6.5f);
+    expect_values("LayerNorm", "0=4 1=0.0", {factors, terms}, {mat_of(Shape(1, 2, 2), rows)},
+                  mat_of(Shape(1, 2, 2), {-3 * a, 1 - 2 * a, 0, 1 + 16 * a}));
 }
 
 TEST(LayerNorm, refuses_an_affine_size_that_does_not_fit) {

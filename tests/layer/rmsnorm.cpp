@@ -14,6 +14,8 @@ static const std::vector<LayerCase> kCases = {
     norm(Shape(5, 6, 12), 5, "2=0"),      norm(Shape(16, 6, 8), 16, "1=0.001"),
     norm(Shape(5, 6, 16), 30, "1=0.001"), norm(Shape(5, 6, 7), 30, "2=0"),
     norm(Shape(5, 4, 3, 8), 20, ""),      norm(Shape(1030, 16), 1030, "1=0.000001"),
+    norm(Shape(6, 5), 30, ""),            norm(Shape(6, 5, 3), 90, ""),
+    norm(Shape(5, 4, 8), 160, "1=0.001"), norm(Shape(3, 4, 2, 5), 120, ""),
 };
 QUOLL_LAYER_CASES(RMSNorm, kCases)
 

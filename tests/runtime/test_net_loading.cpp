@@ -120,6 +120,17 @@ TEST_F(NetTest, ClearAndReload) {
     EXPECT_EQ(net.layers().size(), 2u);
 }
 
+// As ncnn's converter for Caffe wrote the size of im_info.
+TEST_F(NetTest, SizesBelowZeroAreNotSaid) {
+    Net net;
+    ASSERT_EQ(load_text(&net, "7767517\n1 1\nInput i 0 1 x 0=3 1=-233 2=-233\n"), 0);
+    std::vector<quoll::Shape> out;
+    ASSERT_EQ(net.layers()[0]->infer_shapes({}, out), 0);
+    ASSERT_EQ(out.size(), 1u);
+    EXPECT_EQ(out[0].dims, 1);
+    EXPECT_EQ(out[0].w, 3);
+}
+
 TEST_F(NetTest, BadParamsSayWhatAndWhere) {
     const struct {
         const char* text;
@@ -133,6 +144,8 @@ TEST_F(NetTest, BadParamsSayWhatAndWhere) {
         {"7767517\n2147483647 1\nInput i 0 1 x\n", "the text ends"},
         {"7767517\n2 2\nInput i 0 1 x\n", "the text ends where layer 2"},
         {"7767517\n1 1\nInputt i 0 1 x\n", "did you mean Input"},
+        {"7767517\n1 1\npnnx.Expression i 0 1 x\n", "pnnx could not convert"},
+        {"7767517\n1 1\naten::numel i 0 1 x\n", "pnnx could not convert"},
         {"7767517\n1 1\nInput i 0 99999999 x\n", "[Input i] expected a number of inputs"},
         {"7767517\n1 1\nInput i 0 1\n", "[Input i] expected 0 inputs and 1 outputs, got 0"},
         {"7767517\n2 1\nInput i 0 1 x\nReLU r 1 1 x y\n",

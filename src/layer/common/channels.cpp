@@ -26,9 +26,11 @@ int check_input(const Layer& layer, const Mat& blob) {
 }
 
 size_t normalized_run(const Shape& shape, int affine_size) {
-    const size_t row = shape.w, plane = row * shape.h;
-    if (shape.dims <= 2 || (size_t)affine_size == row) return row;
-    return (size_t)affine_size == plane ? plane : plane * shape.d;
+    const size_t row = shape.w, plane = row * shape.h, channel = plane * shape.d;
+    const size_t wanted = affine_size, all = channel * shape.c;
+    if (wanted == all && wanted != row) return all;
+    if (shape.dims <= 2 || wanted == row) return row;
+    return wanted == plane ? plane : channel;
 }
 
 int normalized_shape(const Layer& layer, int affine, int affine_size, const std::vector<Shape>& in,
@@ -36,6 +38,19 @@ int normalized_shape(const Layer& layer, int affine, int affine_size, const std:
     QUOLL_RETURN_IF_ERROR(channelwise_shape(layer, in, out, 0));
     if (!affine || normalized_run(in[0], affine_size) == (size_t)affine_size) return kOk;
     return layer.fail("affine_size %d does not fit %s", affine_size, shape_text(in[0]).c_str());
+}
+
+Mat like_shape(const Mat& values, const Shape& shape, Allocator* allocator) {
+    switch (shape.dims) {
+        case 1:
+            return values.reshape(shape.w, allocator);
+        case 2:
+            return values.reshape(shape.w, shape.h, allocator);
+        case 3:
+            return values.reshape(shape.w, shape.h, shape.c, allocator);
+        default:
+            return values.reshape(shape.w, shape.h, shape.d, shape.c, allocator);
+    }
 }
 
 void normalize_runs(float* data, int runs, size_t size, size_t step, float eps) {

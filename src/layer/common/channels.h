@@ -39,12 +39,25 @@ int channelwise_shape(const Layer& layer, const std::vector<Shape>& in, std::vec
 // Does the layer take this one blob? Logs why not. For in-place forwards, which create no outputs.
 int check_input(const Layer& layer, const Mat& blob);
 
-// The number of values that LayerNorm and RMSNorm normalise together: a row of a 1-D or 2-D blob;
-// otherwise the innermost axes that make up affine_size values, or a channel if none do.
+// The number of values that LayerNorm and RMSNorm normalise together: the innermost axes, or all,
+// that make up affine_size values; if none do, a row of a 1-D or 2-D blob and a channel of others.
 size_t normalized_run(const Shape& shape, int affine_size);
 // Their shape rule: with affine, the weights' affine_size values are those of a run.
 int normalized_shape(const Layer& layer, int affine, int affine_size, const std::vector<Shape>& in,
                      std::vector<Shape>& out);
+
+// The values in this shape.
+Mat like_shape(const Mat& values, const Shape& shape, Allocator* allocator);
+// f(row) on all values of the blob in one row, in place: for runs longer than a channel.
+template <class F>
+int as_one_row(Mat& blob, const Option& opt, F f) {
+    const Shape shape = blob.logical_shape();
+    Mat row = blob.reshape((int)shape.total(), opt.blob_allocator);
+    if (row.empty()) return kOutOfMemory;
+    QUOLL_RETURN_IF_ERROR(f(row));
+    blob = like_shape(row, shape, opt.blob_allocator);
+    return blob.empty() ? kOutOfMemory : kOk;
+}
 
 // x = (x - mean) / sqrt(variance + eps) over `runs` runs of `size` values, `step` apart; mean and
 // variance are those of all these values.

@@ -1,5 +1,7 @@
 #include "layer/control/input.h"
 
+#include <algorithm>
+
 #include "layer/common/elementtype.h"
 
 namespace quoll {
@@ -13,18 +15,20 @@ Input::Input() : w(0), h(0), d(0), c(0) {
 
 void Input::params(Input& s, ParamVisitor& v) {
     v(0, "w", s.w, 0, "width, 0: not said", at_least(0));
-    v(1, "h", s.h, 0, "height", at_least(0));
-    v(11, "d", s.d, 0, "depth", at_least(0));
-    v(2, "c", s.c, 0, "channels", at_least(0));
+    v(1, "h", s.h, 0, "height, 0 or less: not said", at_least(-233));
+    v(11, "d", s.d, 0, "depth", at_least(-233));
+    v(2, "c", s.c, 0, "channels", at_least(-233));
     tensor_spec_params(s.array, v);
 }
 
 void Input::weights(Input&, WeightVisitor&) {}
 
 int Input::shape(const Input& s, const std::vector<Shape>&, std::vector<Shape>& out) {
-    out.assign(1, s.d   ? Shape(s.w, s.h, s.d, s.c)
-                  : s.c ? Shape(s.w, s.h, s.c)
-                  : s.h ? Shape(s.w, s.h)
+    // ncnn's converter for Caffe wrote -233 for what a shape does not have.
+    const int h = std::max(s.h, 0), d = std::max(s.d, 0), c = std::max(s.c, 0);
+    out.assign(1, d     ? Shape(s.w, h, d, c)
+                  : c   ? Shape(s.w, h, c)
+                  : h   ? Shape(s.w, h)
                   : s.w ? Shape(s.w)
                         : Shape());
     if (const ElementInfo* type = element_info(s.array.element_type)) out[0].dtype = type->dtype;

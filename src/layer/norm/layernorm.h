@@ -6,9 +6,9 @@
 namespace quoll {
 
 // y = (x - mean) / sqrt(var + eps) * gamma + beta over the innermost axes that make up affine_size
-// values: a row (w), w * h of a 3-D or 4-D blob, or w * h * d of a 4-D one. Each of these values
-// has its own gamma and beta. Without affine, if no axes match affine_size, rows are normalised in
-// 1-D and 2-D blobs and channels in the others.
+// values: a row (w), w * h of a 3-D or 4-D blob, w * h * d of a 4-D one, or the whole blob. Each of
+// these values has its own gamma and beta. Without affine, if no axes match affine_size, rows are
+// normalised in 1-D and 2-D blobs and channels in the others.
 class LayerNorm : public Operator<LayerNorm> {
 public:
     LayerNorm();

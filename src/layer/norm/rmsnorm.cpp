@@ -24,10 +24,12 @@ int RMSNorm::shape(const RMSNorm& s, const std::vector<Shape>& in, std::vector<S
     return normalized_shape(s, s.affine, s.affine_size, in, out);
 }
 
-int RMSNorm::forward_inplace(Mat& blob, const Option&) const {
+int RMSNorm::forward_inplace(Mat& blob, const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
     const size_t run = normalized_run(blob.logical_shape(), affine_size);
     const size_t size = (size_t)blob.w * blob.h * blob.d;
+    if (run > size)
+        return as_one_row(blob, opt, [&](Mat& row) { return forward_inplace(row, opt); });
     for (int q = 0; q < blob.c; q++) {
         float* channel = (float*)blob.data + q * blob.cstep;
         for (float* p = channel; p < channel + size; p += run) {

@@ -13,8 +13,7 @@ void GridSample::params(GridSample& s, ParamVisitor& v) {
     v(1, "padding_mode", s.padding_mode, 1, "1 zeros, 2 border, 3 reflection", between(1, 3));
     v(2, "align_corner", s.align_corner, 0, "1: -1 and 1 are centres of pixels, 0: edges");
     v(3, "permute_fusion", s.permute_fusion, 0, "1: coordinates are the channels of the grid");
-    v(4, "exact", s.exact, 0, "1: reflected as often as needed, ties to even; 0: once, ties up",
-      between(0, 1));
+    v(4, "exact", s.exact, 0, "1: ties to even; 0: up, as in ncnn", between(0, 1));
 }
 
 void GridSample::weights(GridSample&, WeightVisitor&) {}
@@ -57,10 +56,9 @@ struct AxisRule {
     }
     // NaN (infinity reflected) becomes the first pixel, as in ncnn, PyTorch and ONNX Runtime.
     float clamp(float x) const { return x > 0.f ? std::min((float)(size - 1), x) : 0.f; }
-    // Once only, as in ncnn: points further out than a whole image stay outside.
-    static float reflect(float x, int high) { return high - fabsf(fabsf(x) - high); }
-    // Again and again, as in ONNX.
-    static float reflect_often(float x, int high) {
+    // Again and again, as in PyTorch and ONNX. ncnn reflects once, and reads beside the image where
+    // points are further out.
+    static float reflect(float x, int high) {
         if (high == 0) return 0.f;
         const float at = fmodf(fabsf(x), 2.f * high);
         return at > high ? 2.f * high - at : at;
@@ -68,10 +66,7 @@ struct AxisRule {
     float pad(float x) const {
         if (padding_mode == GridSample::kBorder) return clamp(x);
         if (padding_mode != GridSample::kReflection) return x;
-        if (exact)
-            return align_corner ? clamp(reflect_often(x, size - 1))
-                                : clamp(reflect_often(x + 0.5f, size) - 0.5f);
-        return align_corner ? reflect(x, size - 1) : clamp(reflect(x + 0.5f, size) - 0.5f);
+        return clamp(align_corner ? reflect(x, size - 1) : reflect(x + 0.5f, size) - 0.5f);
     }
     // A whole coordinate as an index; -1 where there is no pixel (NaN too).
     int index(float whole) const { return whole >= 0 && whole < size ? (int)whole : -1; }
@@ -142,9 +137,9 @@ int GridSample::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& 
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottom_blobs, top_blobs, opt));
     const Mat &image = bottom_blobs[0], &grid = bottom_blobs[1];
     Mat& top = top_blobs[0];
-    const AxisRule across = {image.w, padding_mode, align_corner, is_exact()};
-    const AxisRule down = {image.h, padding_mode, align_corner, is_exact()};
-    const AxisRule deep = {image.d, padding_mode, align_corner, is_exact()};
+    const AxisRule across = {image.w, padding_mode, align_corner, exact};
+    const AxisRule down = {image.h, padding_mode, align_corner, exact};
+    const AxisRule deep = {image.d, padding_mode, align_corner, exact};
     const size_t points = (size_t)top.w * top.h * top.d;
     const int axes = image.dims - 1;
     // Points of one channel of the grid when its rows hold the coordinates.

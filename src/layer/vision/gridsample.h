@@ -25,10 +25,6 @@ public:
     int align_corner;  // 1: -1 and 1 are the centres of the outer pixels, 0: their edges
     int permute_fusion;
     int exact;
-
-    // Whether points are reflected as often as needed, and ties go to even pixels: if the parameter
-    // asks for it, and for bicubic points between corners, where ncnn reads outside the image.
-    bool is_exact() const { return exact || (sample_type == kBicubic && align_corner); }
 };
 
 }  // namespace quoll

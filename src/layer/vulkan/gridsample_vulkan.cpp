@@ -31,10 +31,10 @@ public:
         const Shape& s = image.shape;
         push.insert(push.end(), {s.w, s.h, s.d});
         push.insert(push.end(), {from.w, from.h, from.d});
-        r.dispatch_linear(Shader::gridsample,
-                          {layer_.sample_type, layer_.padding_mode, layer_.align_corner != 0,
-                           layer_.is_exact(), axes},
-                          {r.read(image), r.read(grid), r.write(out[0])}, push, total);
+        r.dispatch_linear(
+            Shader::gridsample,
+            {layer_.sample_type, layer_.padding_mode, layer_.align_corner != 0, layer_.exact, axes},
+            {r.read(image), r.read(grid), r.write(out[0])}, push, total);
         return kOk;
     }
 

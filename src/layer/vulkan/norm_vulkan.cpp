@@ -87,7 +87,8 @@ private:
             case LineNorm::kRun: {
                 const size_t run = normalized_run(s, n_.run);
                 return axis == 0 || (axis == 1 && run > (size_t)s.w) ||
-                       (axis == 2 && run > (size_t)s.w * s.h);
+                       (axis == 2 && run > (size_t)s.w * s.h) ||
+                       (axis == 3 && run > (size_t)s.w * s.h * s.d);
             }
             case LineNorm::kGroup:
                 return !channel;  // and some channels
@@ -114,6 +115,7 @@ private:
         steps[0] = 1;
         if (is_within(s, 1)) steps[1] = s.w;
         if (is_within(s, 2)) steps[2] = s.w * s.h;
+        if (is_within(s, 3)) steps[3] = s.w * s.h * s.d;
     }
 
     Lines lines_of(const Value& in, const Value& out) const {

@@ -20,6 +20,12 @@ template <class F>
 int for_each_run(const Mat& in, Mat& blob, int affine_size, const Option& opt, F f) {
     const size_t run = normalized_run(blob.logical_shape(), affine_size);
     const size_t size = (size_t)blob.w * blob.h * blob.d;
+    if (run > size) {
+        if (in.data != blob.data) blob = in.clone(opt.blob_allocator);
+        return blob.empty() ? kOutOfMemory : as_one_row(blob, opt, [&](Mat& row) {
+            return for_each_run(row, row, affine_size, opt, f);
+        });
+    }
     // Several runs of a channel at a time, converted together.
     const size_t each = size / run;
     const size_t some = std::max<size_t>(1, std::min<size_t>(Chunks::kChunk / run, each));

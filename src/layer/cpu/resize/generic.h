@@ -22,7 +22,7 @@ QUOLL_INLINE Points from_grid(const GridAxis& a, Points x) {
 
 // Mirrored at 0 and `high` as often as needed. What lies many images away is left to fmod, which
 // rounds nothing.
-QUOLL_INLINE Points reflect_often(Points x, float high) {
+QUOLL_INLINE Points reflect(Points x, float high) {
     if (high == 0.f) return Points::zero();
     const Points period = Points::set(2 * high), far = abs(x);
     Points at = nfma(floor(far / period), period, far);
@@ -36,21 +36,12 @@ QUOLL_INLINE Points reflect_often(Points x, float high) {
     return select(at > Points::set(high), period - at, at);
 }
 
-QUOLL_INLINE Points reflect(const GridAxis& a, Points x, float high) {
-    if (a.exact) return reflect_often(x, high);
-    const Points top = Points::set(high);
-    return top - abs(abs(x) - top);
-}
-
 __attribute__((noinline)) Points pad(const GridAxis& a, Points x) {
     const Points half = Points::set(.5f);
     if (!a.clamps && !a.reflects) return x;
-    if (a.reflects) {
-        // Once reflected, as in ncnn, a point may still be outside.
-        if (a.align_corner && !a.exact) return reflect(a, x, (float)(a.size - 1));
-        x = a.align_corner ? reflect(a, x, (float)(a.size - 1))
-                           : reflect(a, x + half, (float)a.size) - half;
-    }
+    if (a.reflects)
+        x = a.align_corner ? reflect(x, (float)(a.size - 1))
+                           : reflect(x + half, (float)a.size) - half;
     // NaN becomes the first pixel, as in the reference.
     const Points last = Points::set((float)(a.size - 1));
     return select(Points::zero() < x, min(x, last), Points::zero());

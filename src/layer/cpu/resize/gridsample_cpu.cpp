@@ -86,7 +86,7 @@ int GridSampleCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& to
         GridPoints t;
         t.x = x, t.y = y, t.n = std::min<size_t>(kPoints, points - first);
         t.across = {image.w, padding_mode == kBorder, padding_mode == kReflection,
-                    align_corner != 0, is_exact()};
+                    align_corner != 0, exact != 0};
         t.down = t.across;
         t.down.size = image.h;
         t.taps = sample_type == kBilinear ? 2 : sample_type == kNearest ? 1 : 4;

@@ -26,7 +26,6 @@ layout(push_constant) uniform Push {
 float clamped(float at, int size) { return at > 0.0 ? min(at, float(size - 1)) : 0.0; }
 
 float reflected(float at, int high) {
-    if (!kExact) return float(high) - abs(abs(at) - float(high));
     if (high == 0) return 0.0;
     const float twice = 2.0 * float(high), a = abs(at);
     precise float rest = a - floor(a / twice) * twice;
@@ -39,8 +38,7 @@ float padded(float at, int size) {
     if (kPadding == 2) return clamped(at, size);
     if (kPadding != 3) return at;
     if (!kAlign) return clamped(reflected(at + 0.5, size) - 0.5, size);
-    const float inside = reflected(at, size - 1);
-    return kExact ? clamped(inside, size) : inside;
+    return clamped(reflected(at, size - 1), size);
 }
 
 // -1 where there is no pixel.
