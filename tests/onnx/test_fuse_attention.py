@@ -117,6 +117,11 @@ CASES = {
         graph(PACKED, f'{PLACES}, {INDICES}, int64[4] parts = {{5, 2, 3, 12}}, int64[3] rows = {{5, 6, 4}}, '
               'int64[4] heads = {2, 3, 5, 4}, int64[4] turned = {2, 3, 4, 5}, int64[2] whole = {10, 12}',
               'float[2,5,16] x', 'float[10,16]'), ['SDPA'], [*GONE, 'StridedSlice'], [], 's', JOINED),
+    'torch.nn.MultiheadAttention of one item': Case(
+        graph(PACKED, f'{PLACES}, {INDICES}, int64[4] parts = {{5, 1, 3, 12}}, int64[3] rows = {{5, 3, 4}}, '
+              'int64[4] heads = {1, 3, 5, 4}, int64[4] turned = {1, 3, 4, 5}, int64[2] whole = {5, 12}',
+              'float[1,5,16] x', 'float[5,16]'), ['MultiHeadAttention'], [*GONE, 'SDPA', 'StridedSlice'],
+        [('int64[3] rows = {5, 3, 4}', 'int64[3] rows = {3, 5, 4}'), ('perm = [2, 0, 1, 3]', 'perm = [1, 0, 2, 3]')], 's', JOINED),
     'rotary embedding': Case(
         graph(ROTARY, BOUNDS, TURNED), ['RotaryEmbed'], ['Concat', 'BinaryOp', 'StridedSlice'],
         [('Concat<axis = -1>(n, lo)', 'Concat<axis = -1>(lo, n)'), ('Neg(hi)', 'Abs(hi)'),

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "layer/sequence/sdpa.h"
@@ -68,14 +69,35 @@ private:
         return permute && permute->params.get(0, 0) == 2;
     }
 
+    struct Rows {
+        int heads = 0, size = 0, rows = 0;
+    };
     // [rows][heads][size]. One row may be a vector elsewhere.
-    static bool splits(const ModelLayer* reshape, int* heads, int* size) {
-        const int kSize = 0, kHeads = 1, kDepth = 11, kRows = 2, kNone = -233;
+    static bool splits(const ModelLayer* reshape, Rows* r) {
+        return has_three_axes(reshape, &r->size, &r->heads, &r->rows) && r->rows != 1;
+    }
+    static bool has_three_axes(const ModelLayer* reshape, int* w, int* h, int* c) {
+        const int kNone = -233;
         if (!reshape || reshape->inputs.size() != 1) return false;
-        *size = reshape->params.get(kSize, kNone), *heads = reshape->params.get(kHeads, kNone);
-        const int rows = reshape->params.get(kRows, kNone);
-        return *size > 0 && *heads > 0 && rows != 1 && rows != 0 && rows != kNone &&
-               reshape->params.get(kDepth, kNone) == kNone;
+        *w = reshape->params.get(0, kNone), *h = reshape->params.get(1, kNone);
+        *c = reshape->params.get(2, kNone);
+        return *w > 0 && *h > 0 && *c != 0 && *c != kNone &&
+               reshape->params.get(11, kNone) == kNone;
+    }
+    // Heads of rows in the shape that they have, as what was a batch of one item.
+    static bool keeps(const ModelLayer* reshape, const Rows& r) {
+        int size = 0, rows = 0, heads = 0;
+        return has_three_axes(reshape, &size, &rows, &heads) && size == r.size && rows == r.rows &&
+               heads == r.heads;
+    }
+
+    // Heads of rows as those of the only item: [1][heads][rows][size].
+    static bool is_item(const ModelLayer* reshape, const Rows& r) {
+        if (!reshape || reshape->inputs.size() != 1) return false;
+        const std::pair<int, int> sizes[] = {{0, r.size}, {1, r.rows}, {11, r.heads}, {2, 1}};
+        return std::all_of(sizes, sizes + 4, [&](const std::pair<int, int>& axis) {
+            return reshape->params.get(axis.first, -233) == axis.second;
+        });
     }
 
     // [rows][heads * size].
@@ -86,12 +108,13 @@ private:
                reshape->params.get(2, -233) == -233 && reshape->params.get(11, -233) == -233;
     }
 
-    // The projection behind heads of rows.
-    bool find_projection(const std::string& blob, int* heads, Projection* p) const {
-        const ModelLayer* permute = maker(blob, "Permute");
+    // The projection behind heads of rows; *found: theirs.
+    bool find_projection(const std::string& blob, Rows* found, Projection* p) const {
+        const ModelLayer* same = maker(blob, "Reshape");
+        const ModelLayer* permute = maker(same ? same->inputs[0] : blob, "Permute");
         const ModelLayer* reshape = permute ? maker(permute->inputs[0], "Reshape") : nullptr;
-        int count = 0, size = 0;
-        if (!exchanges(permute) || !splits(reshape, &count, &size)) return false;
+        Rows r;
+        if (!exchanges(permute) || !splits(reshape, &r) || (same && !keeps(same, r))) return false;
         std::string rows = reshape->inputs[0];
         const int kMul = 2;
         const ModelLayer* scaled = maker(rows, "BinaryOp");
@@ -99,11 +122,21 @@ private:
             p->factor = scaled->params.get(2, 0.f);
             rows = scaled->inputs[0];
         }
-        if (!is_projection(maker(rows, "InnerProduct"), p) || (*heads != 0 && *heads != count) ||
-            (int64_t)count * size != p->outputs)
+        if (!is_projection(maker(rows, "InnerProduct"), p) ||
+            (found->heads != 0 && found->heads != r.heads) ||
+            (int64_t)r.heads * r.size != p->outputs)
             return false;
-        *heads = count;
+        *found = r;
         return true;
+    }
+
+    // The layer behind heads that makes rows of them again.
+    const ModelLayer* rows_again(const std::string& heads, const Rows& r) const {
+        const ModelLayer* const same = reader(heads, "Reshape");
+        const ModelLayer* const permute = reader(same ? same->outputs[0] : heads, "Permute");
+        const bool of_three = exchanges(permute) && (!same || keeps(same, r));
+        const bool of_four = permute && permute->params.get(0, 0) == 12 && is_item(same, r);
+        return of_three || of_four ? permute : nullptr;
     }
 
     static void set_projection(const Projection& p, const std::string& name, ModelLayer* to) {
@@ -121,16 +154,17 @@ private:
             sdpa.params.get(18, 0) != 0)
             return false;
         Projection in[3], out;
-        int heads = 0;
-        for (int i = 0; i < 3; i++)
-            if (!find_projection(sdpa.inputs[(size_t)i], &heads, &in[i])) return false;
+        Rows queries, others;
+        if (!find_projection(sdpa.inputs[0], &queries, &in[0])) return false;
+        others.heads = queries.heads;
+        for (size_t i : {1, 2})
+            if (!find_projection(sdpa.inputs[i], &others, &in[i])) return false;
         const int width = in[0].outputs;
         const float factor = in[0].factor * in[1].factor;
         if (in[2].factor != 1.f || factor == 0.f) return false;
-        const ModelLayer* permute = reader(sdpa.outputs[0], "Permute");
+        const ModelLayer* permute = rows_again(sdpa.outputs[0], queries);
         const ModelLayer* reshape = permute ? reader(permute->outputs[0], "Reshape") : nullptr;
-        if (in[1].outputs != width || in[2].outputs != width || !exchanges(permute) ||
-            !joins(reshape, width))
+        if (in[1].outputs != width || in[2].outputs != width || !joins(reshape, width))
             return false;
         ModelLayer* last = reader(reshape->outputs[0], "InnerProduct");
         if (!is_projection(last, &out) || out.outputs != in[0].inputs) return false;
@@ -145,13 +179,13 @@ private:
         made.name = last->name;
         made.inputs = inputs, made.outputs = last->outputs;
         made.set("embed_dim", width);
-        made.set("num_heads", heads);
+        made.set("num_heads", queries.heads);
         made.set("weight_data_size", width * in[0].inputs);
         made.set("kdim", in[1].inputs);
         made.set("vdim", in[2].inputs);
         made.set("attn_mask", mask ? 1 : 0);
         const float scale = sdpa.params.get(6, 0.f);
-        const float usual = 1.f / sqrtf((float)(width / heads));
+        const float usual = 1.f / sqrtf((float)(width / queries.heads));
         if (scale != 0.f || factor != 1.f)
             made.set("scale", (scale != 0.f ? scale : usual) * factor);
         const char* const kNames[] = {"q", "k", "v"};

@@ -109,7 +109,9 @@ void Converter::fuse() {
         count("products split", split_products(&model));
     }
     if (reshapes) count("reshapes of reshapes", Fuser(&model).merge_reshapes());
-    if (attentions) count("fused: MultiHeadAttention", fuse_heads(&model));
+    if (!attentions) return;
+    remove_unused();  // reshapes that were merged read what others do
+    count("fused: MultiHeadAttention", fuse_heads(&model));
 }
 
 }  // namespace onnx_tool
