@@ -85,6 +85,10 @@ CASES = {
         graph(PARTS), ['ConvolutionDepthWise'], ['Concat', 'Slice', 'Convolution'],
         [('Concat<axis = 1>(a, b, c)', 'Concat<axis = 1>(a, c, b)'), ('[1, 1, 1, 1]>(r', '[2, 1, 0, 1]>(r'),
          ('axis = 1>(a', 'axis = 0>(a')], 'b', WEIGHTS, opset=12),
+    'all channels in slices': Case(
+        'g (float[2,8,5,6] x) => (float[2,8,5,6] y) <int64[1] n0 = {0}, int64[1] n3 = {3}, int64[1] n8 = {8}, int64[1] one = {1}> {'
+        ' b = Slice(x, n3, n8, one) a = Slice(x, n0, n3, one) r = Relu(a) y = Concat<axis = 1>(b, r) }',
+        ['Slice'], ['StridedSlice'], [('n0 = {0}', 'n0 = {-6}'), ('n8 = {8}', 'n8 = {7}'), ('x, n0, n3', 'x, n0, n8')]),
     'a convolution of slices': Case(
         graph(SLICES, 'int64[1] n0 = {0}, int64[1] n6 = {6}, int64[1] n12 = {12}, int64[1] one = {1}'),
         ['ConvolutionDepthWise'], ['Concat', 'Convolution'], [('Slice(x, n6, n12, one)', 'Slice(x, n0, n6, one)')], 'q',

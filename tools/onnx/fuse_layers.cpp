@@ -108,6 +108,7 @@ void Converter::fuse() {
         count("biases into InnerProduct", Fuser(&model).fuse_bias());
         count("products split", split_products(&model));
     }
+    count("slices joined", join_slices(&model));
     if (reshapes) count("reshapes of reshapes", Fuser(&model).merge_reshapes());
     if (!attentions) return;
     remove_unused();  // reshapes that were merged read what others do

@@ -9,6 +9,10 @@ namespace onnx_tool {
 
 // Layers that are replaced stay where they are, with nothing that reads them.
 
+// StridedSlices that together are all channels of a blob of known size, as one Slice in their
+// place; how many it made.
+int join_slices(Model* model);
+
 // Products of rows of which only ranges of columns are read, as a product for each range; how many
 // were there.
 int split_products(Model* model);
