@@ -111,7 +111,8 @@ public:
     bool use_fp16_packed, use_bf16_packed;
     bool use_int16_packed, use_int16_storage;
     bool use_fp16_uniform, use_int8_uniform;
-    bool use_subgroup_ops, use_shader_local_memory, use_tensor_storage;
+    bool use_subgroup_ops;  // has an effect: convolutions of software devices (docs/vulkan.md)
+    bool use_shader_local_memory, use_tensor_storage;
     bool use_shader_pack8, use_image_storage;  // of ncnn before August 2025
     bool use_weights_in_host_memory;
     bool use_mapped_model_loading;

@@ -218,6 +218,9 @@ GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device)
     const VkSubgroupFeatureFlags operations = groups ? subgroup.supportedOperations : 0;
     features.subgroup_sums = operations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
     features.subgroup_shuffles = operations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+    features.vector_lanes = properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU &&
+                            subgroup.subgroupSize == 8 &&
+                            (operations & VK_SUBGROUP_FEATURE_BALLOT_BIT);
     features.dot_products = dot.shaderIntegerDotProduct && version >= VK_API_VERSION_1_3;
     if (features.storage16 && features.float16 && version >= VK_API_VERSION_1_3)
         features.matrix = probe_matrix(vk, device, extensions);

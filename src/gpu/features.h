@@ -25,6 +25,9 @@ struct GpuFeatures {
     bool dot_products = false;   // of four bytes each
     bool subgroup_sums = false;  // over the invocations of a subgroup
     bool subgroup_shuffles = false;
+    // Whether the 8 invocations of a subgroup are the lanes of a processor's vector (software
+    // devices), and can take values from one of them.
+    bool vector_lanes = false;
     MatrixUnits matrix;
     // Streaming multiprocessors or compute units; 0 where no extension tells.
     uint32_t processors = 0;

@@ -14,7 +14,7 @@ namespace {
 const int kProcessors = 16;
 
 thread_local ConvTiling forced;
-thread_local bool is_forced = false;
+thread_local bool is_forced = false, all_lanes = false;
 
 // Tiles of conv_matrix.comp. What follows about them was fitted to `bench_gpu --fp16 --sweep` on an
 // H200 and an H100. kLarge is for products that fill the device.
@@ -54,6 +54,11 @@ const int kWindowResident = 2;  // groups that run on a processor at a time
 // 1024 10.3 in one and 9.3 in 4 (H100).
 const double kInt8Step = 2., kInt8Round = 3.5, kInt8Join = 2.6;
 const int kInt8Resident = 2;
+
+// Of conv_lanes.comp, fixed; the multiplications from which on it is worth its compilation, which
+// takes twice as long as that of conv_tiled.comp.
+const double kLanesMacs = 1e6;
+const ConvTile kLanes = {32, 16, 4, 4, 4, 1, 1};
 
 // For conv_tiled.comp and product.comp: the groups that a processor should have, and the steps that
 // each group should have at least.
@@ -194,6 +199,7 @@ static ConvTiling expected_tiling(const GpuDevice& device, Shader shader, bool m
 }
 
 ConvTiling choose_tiling(Recorder& r, Shader shader, bool matrix, const ConvProduct& p) {
+    if (shader == Shader::conv_lanes || shader == Shader::conv_lanes_planar) return {kLanes, 1};
     std::vector<uint32_t> key = {(uint32_t)shader, (uint32_t)r.storage(), matrix};
     for (int size : {p.rows, p.columns, p.depth, p.groups}) key.push_back((uint32_t)size);
     std::vector<uint32_t> form;
@@ -248,6 +254,13 @@ void add_split(Recorder& r, const ConvTiling& tiling, uint32_t tiles, const Bind
     bindings->push_back(r.write_block(r.make_block(bytes)));
     bindings->push_back(r.counters(tiles));
 }
+
+bool takes_lanes(const Recorder& r, const ConvProduct& p) {
+    const double macs = (double)p.rows * p.columns * p.depth * p.groups;
+    return r.has_lanes() && !is_forced && (macs >= kLanesMacs || all_lanes);
+}
+
+void force_lanes(bool all) { all_lanes = all; }
 
 void force_tiling(const ConvTiling* tiling) {
     is_forced = tiling != nullptr;

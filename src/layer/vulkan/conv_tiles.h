@@ -50,6 +50,10 @@ uint32_t window_splits(const GpuDevice& device, uint32_t tiles, uint32_t chunks)
 // write it.
 void add_split(Recorder& r, const ConvTiling& tiling, uint32_t tiles, const Binding& any,
                std::vector<Binding>* bindings);
+// Whether conv_lanes.comp computes a convolution.
+bool takes_lanes(const Recorder& r, const ConvProduct& p);
+// For tests: whether small convolutions are computed so, too, in this thread from now on.
+void force_lanes(bool all);
 // For measurements: what choose_tiling() returns in this thread from now on; null: its own choice.
 void force_tiling(const ConvTiling* tiling);
 

@@ -262,9 +262,11 @@ private:
         const bool matrix = form_ == Form::kMatrix;
         const int units = num_input_ * layer_.kernel_h * planar_row_groups(layer_),
                   pixels = (int)words[9].bits;
-        const Shader shader = matrix ? Shader::conv_planar : r.half_form(Shader::conv_tiled_planar);
-        const ConvTiling tiling =
-            choose_tiling(r, shader, matrix, {pixels, outputs(), units * 4, 1});
+        const ConvProduct product = {pixels, outputs(), units * 4, 1};
+        const Shader shader = matrix                    ? Shader::conv_planar
+                              : takes_lanes(r, product) ? Shader::conv_lanes_planar
+                                                        : r.half_form(Shader::conv_tiled_planar);
+        const ConvTiling tiling = choose_tiling(r, shader, matrix, product);
         const ConvTile& t = tiling.tile;
         const uint32_t x = (uint32_t)((pixels + t.rows - 1) / t.rows);
         const uint32_t y = (uint32_t)((outputs() + t.columns - 1) / t.columns);
@@ -409,14 +411,14 @@ private:
         const bool matrix = form_ == Form::kMatrix;
         const GpuFeatures& features = r.device().features();
         const int pixels = (int)words[9].bits, steps = (int)words[13].bits;
-        const Shader shader = as_bytes_ ? Shader::conv_matrix_int8
-                              : matrix  ? Shader::conv_matrix
-                              : int8_   ? Shader::conv_tiled
-                                        : r.half_form(Shader::conv_tiled);
         // Two bytes take the place of an f16 value.
-        const int depth = as_bytes_ ? steps * 2 : steps * 4;
-        const ConvTiling tiling =
-            choose_tiling(r, shader, matrix, {pixels, outputs(), depth, group});
+        const ConvProduct product = {pixels, outputs(), as_bytes_ ? steps * 2 : steps * 4, group};
+        const Shader shader = as_bytes_                 ? Shader::conv_matrix_int8
+                              : matrix                  ? Shader::conv_matrix
+                              : takes_lanes(r, product) ? Shader::conv_lanes
+                              : int8_                   ? Shader::conv_tiled
+                                                        : r.half_form(Shader::conv_tiled);
+        const ConvTiling tiling = choose_tiling(r, shader, matrix, product);
         const ConvTile& t = tiling.tile;
         const uint32_t x = (uint32_t)((pixels + t.rows - 1) / t.rows);
         const uint32_t y = (uint32_t)((outputs() + t.columns - 1) / t.columns);

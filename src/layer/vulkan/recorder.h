@@ -44,12 +44,15 @@ public:
           has_matrices_(can_use_matrices(device, storage, opt.use_cooperative_matrix)),
           multiplies_halves_(storage == Storage::f16 && opt.use_fp16_arithmetic &&
                              device.features().float16),
+          has_lanes_(device.features().vector_lanes && opt.use_subgroup_ops && !multiplies_halves_),
           program_(*program),
           constants_(*constants) {}
 
     const GpuDevice& device() const { return device_; }
     Storage storage() const { return storage_; }
     bool has_matrices() const { return has_matrices_; }
+    // Whether convolutions may take conv_lanes.comp.
+    bool has_lanes() const { return has_lanes_; }
     // A shader that multiplies f16 as floats, or, if that is asked for and the device can do it,
     // its form that multiplies halves.
     Shader half_form(Shader shader) const;
@@ -132,7 +135,7 @@ private:
 
     const GpuDevice& device_;
     const Storage storage_;
-    const bool has_matrices_, multiplies_halves_;
+    const bool has_matrices_, multiplies_halves_, has_lanes_;
     Program& program_;
     WeightStore& constants_;
     std::vector<Binding> kept_;  // constants
