@@ -177,6 +177,9 @@ def main():
     parser.add_argument('--list-failures', action='store_true', help='every case that fails, expected or not')
     arguments = parser.parse_args()
     folders = arguments.folders or [DEBIAN / group for group in GROUPS]
+    missing = [str(root) for root in folders if not root.is_dir()]
+    if missing:
+        parser.error(f"{', '.join(missing)}: no such folder (Debian's package libonnx-testdata has the official cases)")
     cases = {case.name: case for root in folders for case in map(folder_case, sorted(root.iterdir()))}
     if arguments.generated:
         cases.update({case.name: case for case in generated_cases()})

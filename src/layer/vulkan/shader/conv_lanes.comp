@@ -59,7 +59,7 @@ void add_windows() {
 #else
 void add_windows() {
     int step = 0;
-    Cursor tap = Cursor(group * x_c, 0, 0, 0);
+    Cursor tap = Cursor(0, 0, 0, 0);
     for (tap.kz = 0; tap.kz < kernel_d; tap.kz++)
         for (tap.ky = 0; tap.ky < kernel_h; tap.ky++)
             for (tap.kx = 0; tap.kx < kernel_w; tap.kx++) {
