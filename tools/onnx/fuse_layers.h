@@ -7,6 +7,13 @@
 namespace quoll {
 namespace onnx_tool {
 
+// What a StridedSlice takes of an axis.
+struct Range {
+    int begin = 0, end = 0;
+};
+// False if the layer is none with constant limits along that axis alone, in steps of 1.
+bool cut_along(const ModelLayer& layer, int axis, Range* range);
+
 // Layers that are replaced stay where they are, with nothing that reads them.
 
 // StridedSlices that together are all channels of a blob of known size, as one Slice in their

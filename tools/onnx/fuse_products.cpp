@@ -3,7 +3,6 @@
 
 #include "layer/nn/innerproduct.h"
 #include "layer/tensor/slice.h"
-#include "layer/tensor/stridedslice.h"
 #include "onnx/fuse_layers.h"
 #include "runtime/turned_weight.h"
 #include "runtime/weight_tags.h"
@@ -73,22 +72,9 @@ void part_slices(Model* model) {
     model->layers.swap(all);
 }
 
-struct Range {
-    int begin = 0, end = 0;
-};
-
 // The columns of a product of rows that a layer cuts out; false if it does anything else.
 bool range_of_columns(const ModelLayer& cut, int columns, Range* range) {
-    const int kStarts = 0, kEnds = 1, kAxes = 2, kSteps = 3;
-    const auto one = [&](int id, int def) {
-        const Mat values = cut.params.get_ints(id, Mat());
-        return values.empty() ? def : values.w == 1 ? ((const int*)values)[0] : -1;
-    };
-    if (!cut.is<StridedSlice>() || cut.inputs.size() != 1 || one(kAxes, 0) != 1 ||
-        one(kSteps, 1) != 1)
-        return false;
-    range->begin = one(kStarts, -1), range->end = one(kEnds, -1);
-    return range->begin >= 0 && range->begin < range->end && range->end <= columns;
+    return cut_along(cut, 1, range) && range->end <= columns;
 }
 
 // Of [inputs][outputs], in the same memory.

@@ -13,32 +13,17 @@ namespace onnx_tool {
 
 namespace {
 
-struct Channels {
-    int begin, end;
-    size_t layer;
+struct Channels : Range {
+    size_t layer = 0;
 };
 typedef std::map<std::string, std::vector<Channels>> Cuts;  // by the blob that is cut
-
-// Channels [begin, end) as the parameters say; false if the layer does anything else.
-bool is_cut_of_channels(const ModelLayer& layer, Channels* channels) {
-    const int kStarts = 0, kEnds = 1, kAxes = 2, kSteps = 3;
-    const auto one = [&](int id, int def) {
-        const Mat values = layer.params.get_ints(id, Mat());
-        return values.empty() ? def : values.w == 1 ? ((const int*)values)[0] : -1;
-    };
-    if (!layer.is<StridedSlice>() || layer.inputs.size() != 1 || one(kAxes, 0) != 0 ||
-        one(kSteps, 1) != 1)
-        return false;
-    channels->begin = one(kStarts, -1), channels->end = one(kEnds, -1);
-    return channels->begin >= 0 && channels->begin < channels->end;
-}
 
 Cuts find_cuts(const Model& model) {
     Cuts cuts;
     for (size_t i = 0; i < model.layers.size(); i++) {
-        Channels found = {0, 0, i};
-        if (is_cut_of_channels(model.layers[i], &found))
-            cuts[model.layers[i].inputs[0]].push_back(found);
+        Channels found;
+        found.layer = i;
+        if (cut_along(model.layers[i], 0, &found)) cuts[model.layers[i].inputs[0]].push_back(found);
     }
     for (auto at = cuts.begin(); at != cuts.end();)
         at = at->second.size() < 2 ? cuts.erase(at) : ++at;
@@ -74,6 +59,19 @@ ModelLayer slice_of(const Model& model, const std::string& blob,
 }
 
 }  // namespace
+
+bool cut_along(const ModelLayer& layer, int axis, Range* range) {
+    const int kStarts = 0, kEnds = 1, kAxes = 2, kSteps = 3;
+    const auto one = [&](int id, int def) {
+        const Mat values = layer.params.get_ints(id, Mat());
+        return values.empty() ? def : values.w == 1 ? ((const int*)values)[0] : -1;
+    };
+    if (!layer.is<StridedSlice>() || layer.inputs.size() != 1 || one(kAxes, 0) != axis ||
+        one(kSteps, 1) != 1)
+        return false;
+    range->begin = one(kStarts, -1), range->end = one(kEnds, -1);
+    return range->begin >= 0 && range->begin < range->end;
+}
 
 int join_slices(Model* model) {
     Cuts cuts = find_cuts(*model);
