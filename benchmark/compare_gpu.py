@@ -11,7 +11,8 @@ ncnn: the graphs of benchmark/models with random weights, by its Python wheel on
 fp32 none of its formats of 16 bits.
 
 A figure is the least of a round's runs; the ratio, quoll's time over the peer's, is the median over the rounds. Answers are compared
-with PyTorch's in fp32 (ncnn's with quoll's), as a share of their range. Writes gpu.json and gpu.md into --out. Needs bench_worker and
+with PyTorch's in fp32 (ncnn's with quoll's), as a share of their range; a network whose answers differ by more than a tenth does not count.
+Writes gpu.json and gpu.md into --out. Needs bench_worker and
 benchmark; torch, torchvision and onnx for PyTorch; the wheel `ncnn`.
 """
 import argparse
@@ -31,6 +32,7 @@ from compare import ROOT, Worker, list_of
 # Names in torchvision, and the size of their inputs.
 NETWORKS = {'squeezenet1_1': 227, 'mobilenet_v2': 224, 'mobilenet_v3_large': 224, 'shufflenet_v2_x1_0': 224, 'efficientnet_b0': 224,
             'googlenet': 224, 'resnet18': 224, 'resnet50': 224, 'alexnet': 224, 'vgg16': 224, 'vit_b_16': 224}
+WRONG = 0.1  # half floats round a share of the range in deep networks of random weights
 WARM_UP = 0.5  # seconds: the device's clock rises slowly
 DTYPES = {'fp32': 'float32', 'fp16': 'float16', 'bf16': 'bfloat16'}
 
@@ -114,8 +116,10 @@ def in_turn(lanes, rounds, round_ms):
 
 def error(got, want):
     """The largest difference, as a share of the range."""
-    worst = np.abs(got.reshape(want.shape).astype(np.float64) - want).max() / np.ptp(want)
-    return float(worst) if np.isfinite(worst) else float('inf')
+    worst = float(np.abs(got.reshape(want.shape).astype(np.float64) - want).max() / np.ptp(want))
+    if not worst <= WRONG:
+        raise RuntimeError(f'wrong answer: it differs by {worst:.1e} of the range')
+    return worst
 
 
 def our_command(a, files, precision):

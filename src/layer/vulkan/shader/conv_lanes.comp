@@ -15,7 +15,8 @@
 #include "conv.glsl"
 #include "planar.glsl"
 
-layout(constant_id = 6) const bool kGate = false;  // inputs are multiplied by a factor of their channel
+// Inputs are multiplied by a factor of their channel.
+layout(constant_id = 6) const bool kGate = false;
 READS4(7, Gate, gate);
 layout(local_size_x = 8) in;
 
@@ -98,7 +99,8 @@ void main() {
         if (c >= vectors) break;
         [[unroll]] for (int i = 0; i < kRows; i++) {
             const int pixel = first_pixel + 8 * i;
-            if (pixel < y_pixels) store_output(pixel, c, all_c, biased(sums[i * kColumns + j], all_c));
+            if (pixel < y_pixels)
+                store_output(pixel, c, all_c, biased(sums[i * kColumns + j], all_c));
         }
     }
 }
