@@ -22,6 +22,16 @@ TEST(Quantize, by_hand) {
                   mat_of(Shape(2, DType::s8), {2, 6}));
 }
 
+TEST(Quantize, halves) {
+    Mat x(Shape(254)), y(Shape(254, DType::s8));
+    for (int i = 0; i < 127; i++) {
+        x[(size_t)(2 * i)] = (float)i + 0.5f, x[(size_t)(2 * i + 1)] = -(float)i - 0.5f;
+        ((signed char*)y.data)[2 * i] = (signed char)(i + 1);
+        ((signed char*)y.data)[2 * i + 1] = (signed char)(-i - 1);
+    }
+    expect_values("Quantize", "", {mat_of(Shape(1), {1})}, {x}, y);
+}
+
 TEST(Quantize, refuses_what_does_not_fit) {
     EXPECT_EQ(nullptr, make_layer("Quantize", "0=0"));
     const LayerPtr layer = make_layer("Quantize", "0=2", {mat_of(Shape(2), {2, 10})});

@@ -137,9 +137,11 @@ int weight_value(const Int8Case& c, int p, int q, int tap) {
     return (p * 13 + q * 5 + tap * 29) % 7 - 3;
 }
 
-void expect_whole_sums(const Int8Case& c, bool half) {
-    SCOPED_TRACE(testing::Message() << c.inputs << " x " << c.outputs << ", kernel " << c.kernel
-                                    << ", stride " << c.stride << (half ? ", f16" : ", f32"));
+// `less`: how far inputs are below the whole numbers, in magnitude, that they are rounded to.
+void expect_whole_sums(const Int8Case& c, bool half, float less = 0.f) {
+    SCOPED_TRACE(testing::Message()
+                 << c.inputs << " x " << c.outputs << ", kernel " << c.kernel << ", stride "
+                 << c.stride << (half ? ", f16" : ", f32") << ", inputs less " << less);
     const int taps = c.kernel * c.kernel, inputs = c.inputs / c.group;
     std::vector<float> weights = {0.f};
     for (int p = 0; p < c.outputs; p++)
@@ -164,7 +166,10 @@ void expect_whole_sums(const Int8Case& c, bool half) {
     Mat in(c.w, c.h, c.inputs), out;
     for (int q = 0; q < c.inputs; q++)
         for (int y = 0; y < c.h; y++)
-            for (int x = 0; x < c.w; x++) in.channel(q).row(y)[x] = (float)input_value(c, x, y, q);
+            for (int x = 0; x < c.w; x++) {
+                const float v = (float)input_value(c, x, y, q);
+                in.channel(q).row(y)[x] = v > 0 ? v - less : v < 0 ? v + less : v;
+            }
     Extractor ex = net.create_extractor();
     ASSERT_EQ(0, ex.input("in", in));
     ASSERT_EQ(0, ex.extract("out", out));
@@ -196,7 +201,9 @@ TEST_F(VulkanTypes, int8_sums_are_exact) {
         {31, 30, 3, 32, 7, 2, 3, 1, false},     {12, 12, 64, 64, 3, 1, 1, 4, false},
         {112, 112, 32, 128, 3, 1, 1, 1, false}, {12, 12, 24, 36, 3, 1, 1, 3, false}};
     for (const Int8Case& c : cases)
-        for (bool half : {false, true}) expect_whole_sums(c, half);
+        for (bool half : {false, true})
+            // A half is rounded away from zero.
+            for (float less : {0.f, 0.25f, 0.5f}) expect_whole_sums(c, half, less);
 }
 
 // Prior boxes are constants in f32, whatever the host made of the inputs that came before them.

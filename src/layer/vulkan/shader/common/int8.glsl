@@ -7,7 +7,9 @@ float whole_int8(float v) {
     precise const float above = size + kWhole;
     precise const float near = above - kWhole;
     precise const float rest = size - near;
-    const float rounded = rest >= 0.5 ? near + 1.0 : near;
+    // Not in another order: size + (kWhole + 1.0) would round halves once more.
+    precise const float next = near + 1.0;
+    const float rounded = rest >= 0.5 ? next : near;
     if ((floatBitsToUint(v) & 0x7fffffffu) > 0x7f800000u) return 0.0;
     return v < 0.0 ? -rounded : rounded;
 }
