@@ -65,6 +65,9 @@ SCALED_FIRST = ('qr = MatMul(x, wq) qs = Mul(qr, r) q4 = Reshape(qs, heads) q = 
                 ' vr = MatMul(x, wv) v4 = Reshape(vr, heads) v = Transpose<perm = [0, 2, 1, 3]>(v4)'
                 ' p = MatMul(q, t) s = Softmax<axis = -1>(p) o = MatMul(s, v) u = Transpose<perm = [0, 2, 1, 3]>(o)'
                 ' h = Reshape(u, whole) y = MatMul(h, wo)')
+# With batch_first, and what was there before added.
+BACK = PACKED.replace(' y = MatMul(h, w2)', ' m = MatMul(h, w2) b3 = Reshape(m, back) z2 = Transpose<perm = [1, 0, 2]>(b3) y = Add(z2, x)')
+MOVED = ['MatMul', 'Softmax', 'SDPA', 'StridedSlice', 'Permute', 'Reshape', 'BatchAxis']
 PLACES = 'int64[1] n0 = {0}, int64[1] n1 = {1}, int64[1] n2 = {2}, int64[1] n3 = {3}, float f = {0.3}'
 INDICES = 'int64 i0 = {0}, int64 i1 = {1}, int64 i2 = {2}'
 JOINED = {'w': (16, 36), 'b': (36,), 'w2': (12, 16)}
@@ -120,8 +123,21 @@ CASES = {
     'torch.nn.MultiheadAttention of one item': Case(
         graph(PACKED, f'{PLACES}, {INDICES}, int64[4] parts = {{5, 1, 3, 12}}, int64[3] rows = {{5, 3, 4}}, '
               'int64[4] heads = {1, 3, 5, 4}, int64[4] turned = {1, 3, 4, 5}, int64[2] whole = {5, 12}',
-              'float[1,5,16] x', 'float[5,16]'), ['MultiHeadAttention'], [*GONE, 'SDPA', 'StridedSlice'],
+              'float[1,5,16] x', 'float[5,16]'), ['MultiHeadAttention'], [*GONE, 'SDPA', 'StridedSlice', 'Permute', 'Reshape'],
         [('int64[3] rows = {5, 3, 4}', 'int64[3] rows = {3, 5, 4}'), ('perm = [2, 0, 1, 3]', 'perm = [1, 0, 2, 3]')], 's', JOINED),
+    'torch.nn.MultiheadAttention of several items': Case(
+        graph(BACK, f'{PLACES}, {INDICES}, int64[4] parts = {{5, 2, 3, 12}}, int64[3] rows = {{5, 6, 4}}, '
+              'int64[4] heads = {2, 3, 5, 4}, int64[4] turned = {2, 3, 4, 5}, int64[2] whole = {10, 12}, int64[3] back = {5, 2, 16}',
+              'float[2,5,16] x', 'float[2,5,16]'), ['MultiHeadAttention'], MOVED,
+        [('xt = Transpose<perm = [1, 0, 2]>(x)', 'xt = Reshape(x, back)'),
+         ('perm = [2, 0, 1, 3]', 'perm = [0, 2, 1, 3]')], 's', JOINED),
+    'torch.nn.MultiheadAttention of any number of items': Case(
+        graph(BACK.replace('t3 = Transpose<perm = [0, 2, 1]>(k3) t = Reshape(t3, turned)',
+                           't3 = Reshape(k3, heads) t = Transpose<perm = [0, 1, 3, 2]>(t3)'),
+              f'{PLACES}, {INDICES}, int64[4] parts = {{5, -1, 3, 12}}, int64[3] rows = {{5, -1, 4}}, '
+              'int64[4] heads = {-1, 3, 5, 4}, int64[2] whole = {-1, 12}, int64[3] back = {5, -1, 16}',
+              'float[B,5,16] x', 'float[B,5,16]'), ['MultiHeadAttention'], MOVED,
+        [], 'm', JOINED, sizes={'B': 3}),
     'rotary embedding': Case(
         graph(ROTARY, BOUNDS, TURNED), ['RotaryEmbed'], ['Concat', 'BinaryOp', 'StridedSlice'],
         [('Concat<axis = -1>(n, lo)', 'Concat<axis = -1>(lo, n)'), ('Neg(hi)', 'Abs(hi)'),

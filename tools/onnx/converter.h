@@ -271,6 +271,7 @@ private:
     std::string join_blobs(int choice, Value* (&made)[2], std::vector<Dim>* shape, Form* form);
     bool add_varying_output(const std::string& name, ElementType type, Value* v);
     void fuse();
+    int remove_reshapes_to_same();
     void remove_unused();
     void insert_splits();
 

@@ -36,13 +36,16 @@ public:
     }
 
 private:
-    // The layer that makes a blob, of that type and for one reader.
-    const ModelLayer* maker(const std::string& blob, const char* type) const {
+    // The layer of that type that makes a blob.
+    const ModelLayer* any_maker(const std::string& blob, const char* type) const {
         const auto found = makers_.find(blob);
+        return found != makers_.end() && found->second->type == type ? found->second : nullptr;
+    }
+    // The same for one reader.
+    const ModelLayer* maker(const std::string& blob, const char* type) const {
         const auto readers = readers_.find(blob);
         const bool once = readers != readers_.end() && readers->second.size() == 1;
-        return found != makers_.end() && once && found->second->type == type ? found->second
-                                                                             : nullptr;
+        return once ? any_maker(blob, type) : nullptr;
     }
 
     ModelLayer* reader(const std::string& blob, const char* type) const {
@@ -70,7 +73,7 @@ private:
     }
 
     struct Rows {
-        int heads = 0, size = 0, rows = 0;
+        int heads = 0, size = 0, rows = 0;  // heads: of all items; -1 where their number is open
     };
     // [rows][heads][size]. One row may be a vector elsewhere.
     static bool splits(const ModelLayer* reshape, Rows* r) {
@@ -81,7 +84,7 @@ private:
         if (!reshape || reshape->inputs.size() != 1) return false;
         *w = reshape->params.get(0, kNone), *h = reshape->params.get(1, kNone);
         *c = reshape->params.get(2, kNone);
-        return *w > 0 && *h > 0 && *c != 0 && *c != kNone &&
+        return *w > 0 && *h != 0 && *h != kNone && *c != 0 && *c != kNone &&
                reshape->params.get(11, kNone) == kNone;
     }
     // Heads of rows in the shape that they have, as what was a batch of one item.
@@ -122,9 +125,8 @@ private:
             p->factor = scaled->params.get(2, 0.f);
             rows = scaled->inputs[0];
         }
-        if (!is_projection(maker(rows, "InnerProduct"), p) ||
-            (found->heads != 0 && found->heads != r.heads) ||
-            (int64_t)r.heads * r.size != p->outputs)
+        if (!is_projection(maker(rows, "InnerProduct"), p) || p->outputs % r.size != 0 ||
+            (found->heads != 0 && found->heads != r.heads))
             return false;
         *found = r;
         return true;
@@ -137,6 +139,35 @@ private:
         const bool of_three = exchanges(permute) && (!same || keeps(same, r));
         const bool of_four = permute && permute->params.get(0, 0) == 12 && is_item(same, r);
         return of_three || of_four ? permute : nullptr;
+    }
+
+    // The batch of items [rows][width] whose rows a blob has as [rows of all items][width], row
+    // after row of the items, as torch.nn.MultiheadAttention computes on them; or nothing.
+    std::string batch_of(const std::string& blob, int width) const {
+        const ModelLayer* reshape = any_maker(blob, "Reshape");
+        if (!joins(reshape, width)) return "";
+        const ModelLayer* permute = any_maker(reshape->inputs[0], "Permute");
+        const ModelLayer* axis =
+            exchanges(permute) ? any_maker(permute->inputs[0], "BatchAxis") : nullptr;
+        return axis && axis->params.get(0, 0) == 1 ? axis->inputs[0] : "";
+    }
+
+    // The layer behind such rows that makes a batch of items of them again.
+    ModelLayer* batch_again(const std::string& blob, int width, int items, int rows) const {
+        const ModelLayer* reshape = reader(blob, "Reshape");
+        int w = 0, h = 0, c = 0;
+        if (!has_three_axes(reshape, &w, &h, &c) || w != width || h != items || c != rows)
+            return nullptr;
+        const ModelLayer* permute = reader(reshape->outputs[0], "Permute");
+        ModelLayer* axis = exchanges(permute) ? reader(permute->outputs[0], "BatchAxis") : nullptr;
+        return axis && axis->params.get(0, 0) == 0 ? axis : nullptr;
+    }
+
+    // Of all heads and items alike.
+    bool is_common_mask(const std::string& blob) const {
+        const ModelLayer* mask = any_maker(blob, "MemoryData");
+        return mask && mask->params.get(1, 0) > 0 && mask->params.get(2, 0) <= 1 &&
+               mask->params.get(11, 0) == 0;
     }
 
     static void set_projection(const Projection& p, const std::string& name, ModelLayer* to) {
@@ -170,6 +201,18 @@ private:
         if (!is_projection(last, &out) || out.outputs != in[0].inputs) return false;
         std::vector<std::string> inputs;
         for (const Projection& p : in) inputs.push_back(p.product->inputs[0]);
+        const int heads = width / queries.size;
+        if (queries.heads != heads) {  // of several items
+            if (queries.heads != -1 && queries.heads % heads != 0) return false;
+            if (mask && !is_common_mask(sdpa.inputs[3])) return false;
+            for (size_t i = 0; i < 3; i++) {
+                inputs[i] = batch_of(inputs[i], in[i].inputs);
+                if (inputs[i].empty()) return false;
+            }
+            const int items = queries.heads == -1 ? -1 : queries.heads / heads;
+            last = batch_again(last->outputs[0], out.outputs, items, queries.rows);
+            if (!last) return false;
+        }
         if (inputs[1] == inputs[2]) inputs.pop_back();
         if (inputs.size() == 2 && inputs[0] == inputs[1]) inputs.pop_back();
         if (mask) inputs.push_back(sdpa.inputs[3]);
@@ -179,13 +222,13 @@ private:
         made.name = last->name;
         made.inputs = inputs, made.outputs = last->outputs;
         made.set("embed_dim", width);
-        made.set("num_heads", queries.heads);
+        made.set("num_heads", heads);
         made.set("weight_data_size", width * in[0].inputs);
         made.set("kdim", in[1].inputs);
         made.set("vdim", in[2].inputs);
         made.set("attn_mask", mask ? 1 : 0);
         const float scale = sdpa.params.get(6, 0.f);
-        const float usual = 1.f / sqrtf((float)(width / queries.heads));
+        const float usual = 1.f / sqrtf((float)queries.size);
         if (scale != 0.f || factor != 1.f)
             made.set("scale", (scale != 0.f ? scale : usual) * factor);
         const char* const kNames[] = {"q", "k", "v"};

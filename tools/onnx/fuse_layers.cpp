@@ -1,12 +1,14 @@
 // Layers that one before takes over: a sum that is its bias, a reshape of what it reshaped.
 #include "onnx/fuse_layers.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "layer/control/memorydata.h"
 #include "layer/elementwise/binaryop.h"
 #include "layer/nn/innerproduct.h"
 #include "layer/sequence/sdpa.h"
+#include "layer/tensor/permute.h"
 #include "layer/tensor/reshape.h"
 #include "onnx/converter.h"
 #include "onnx/ops.h"
@@ -83,6 +85,32 @@ public:
         return count;
     }
 
+    // An exchange of two axes, one of which has one place, is a reshape.
+    int reshape_permutes() {
+        int count = 0;
+        for (ModelLayer& layer : model_->layers) {
+            const int kExchangesChannelsAndRows = 2, kNone = -233;
+            if (!layer.is<Permute>() || layer.inputs.size() != 1 ||
+                layer.params.get(0, 0) != kExchangesChannelsAndRows)
+                continue;
+            const ModelLayer* first = maker(layer.inputs[0]);
+            if (!first || !first->is<Reshape>() || !plain_reshape(*first)) continue;
+            int sizes[3];
+            for (int i = 0; i < 3; i++) sizes[i] = first->params.get(i, kNone);
+            const bool three =
+                std::none_of(sizes, sizes + 3, [](int size) { return size == 0 || size == kNone; });
+            if (!three || first->params.get(11, kNone) != kNone || (sizes[1] != 1 && sizes[2] != 1))
+                continue;
+            ModelLayer made;
+            made.type = "Reshape";
+            made.name = layer.name, made.inputs = layer.inputs, made.outputs = layer.outputs;
+            made.set("w", sizes[0]), made.set("h", sizes[2]), made.set("c", sizes[1]);
+            layer = made;
+            count++;
+        }
+        return count;
+    }
+
 private:
     const ModelLayer* maker(const std::string& blob) const {
         const auto found = producer_.find(blob);
@@ -94,6 +122,39 @@ private:
 };
 
 }  // namespace
+
+// Reshapes to the sizes that a blob has already; what is left of longer chains.
+int Converter::remove_reshapes_to_same() {
+    struct Sizes {
+        bool batch;
+        std::vector<Dim> dims;
+    };
+    std::unordered_map<std::string, Sizes> sizes;
+    for (const auto& value : values_)
+        for (const auto& blob : value.second->blobs) {
+            std::vector<Dim> shape((size_t)blob.first.first, Dim(1));
+            shape.insert(shape.end(), value.second->shape.begin(), value.second->shape.end());
+            const Form& form = blob.first.second;
+            if (form.rank() == (int)shape.size())
+                // A batch of one item is that item.
+                sizes[blob.second] = {form.batch && !shape[0].is(1), mat_dims(shape, form)};
+        }
+    std::unordered_map<std::string, std::string> instead;
+    for (ModelLayer& layer : model.layers) {
+        for (std::string& blob : layer.inputs) {
+            const auto other = instead.find(blob);
+            if (other != instead.end()) blob = other->second;
+        }
+        if (!layer.is<Reshape>() || layer.inputs.size() != 1 || !Fuser::plain_reshape(layer) ||
+            std::count(outputs_.begin(), outputs_.end(), layer.outputs[0]))
+            continue;
+        const auto from = sizes.find(layer.inputs[0]), to = sizes.find(layer.outputs[0]);
+        if (from != sizes.end() && to != sizes.end() && from->second.batch == to->second.batch &&
+            same(from->second.dims, to->second.dims))
+            instead[layer.outputs[0]] = layer.inputs[0];
+    }
+    return (int)instead.size();
+}
 
 void Converter::fuse() {
     const auto count = [&](const char* what, int times) {
@@ -110,9 +171,16 @@ void Converter::fuse() {
     }
     count("slices joined", join_slices(&model));
     if (reshapes) count("reshapes of reshapes", Fuser(&model).merge_reshapes());
-    if (!attentions) return;
-    remove_unused();  // reshapes that were merged read what others do
-    count("fused: MultiHeadAttention", fuse_heads(&model));
+    if (attentions) {
+        remove_unused();  // reshapes that were merged read what others do
+        count("fused: MultiHeadAttention", fuse_heads(&model));
+    }
+    // Last, since exchanges of axes tell what is attention.
+    if (reshapes && Fuser(&model).reshape_permutes()) {
+        remove_unused();
+        count("reshapes of reshapes", Fuser(&model).merge_reshapes());
+    }
+    if (reshapes) count("reshapes to the same sizes", remove_reshapes_to_same());
 }
 
 }  // namespace onnx_tool
