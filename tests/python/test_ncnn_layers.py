@@ -225,7 +225,7 @@ def expect_none(op, configs, differences):
     assert not wrong, f'{len(wrong)} of {len(configs)} differ from ncnn:\n' + '\n'.join(wrong[:10])
 
 
-@pytest.mark.parametrize('threads', ['1', '2'])
+@pytest.mark.parametrize('threads', ['1'] if ON_GPU else ['1', '2'])
 @pytest.mark.parametrize('op, make', GENERATORS)
 def test_operator_agrees_with_ncnn(op, make, threads, tmp_path):
     taken = taken_by_ncnn(op, make)
