@@ -66,6 +66,8 @@ bool parse_number(const std::string& token, Number* out) {
     const char* last = first + token.size();
     if (first != last && *first == '+') first++;
     if (first == last) return false;
+    // As C++ writes floats: "2.f".
+    if (last[-1] == 'f' && token.find('.') != std::string::npos) last--;
     std::from_chars_result r{};
     out->is_float = looks_like_float(token);
     if (!out->is_float) {

@@ -73,6 +73,8 @@ TEST(ParamDict, ManyDigits) {
     EXPECT_EQ(parse_float("-0.0"), -0.f);
     EXPECT_TRUE(std::signbit(parse_float("-0.0")));
     EXPECT_EQ(parse_float("+2.5"), 2.5f);
+    EXPECT_EQ(parse_float("2.f"), 2.f) << "as public files have it";
+    EXPECT_EQ(parse_float("-0.25f"), -0.25f);
     EXPECT_TRUE(std::isinf(parse_float("1e999")));
     EXPECT_EQ(parse_float("1e-999"), 0.f);
     EXPECT_TRUE(std::isinf(parse_float("-inf")));
