@@ -659,3 +659,50 @@ def test_layouts_of_one_processor_are_refused(tmp_path):
         helper.make_opsetid('', 17), helper.make_opsetid('com.microsoft.nchwc', 1)]), tmp_path / 'm.onnx')
     with pytest.raises(Failure, match='save with ORT_ENABLE_EXTENDED'):
         convert(tmp_path / 'm.onnx', tmp_path)
+
+
+@pytest.mark.parametrize('kernel, bias, past, activation', [(4, True, True, 'silu'), (3, False, False, 'none'), (2, True, False, 'swish')])
+def test_causal_conv(kernel, bias, past, activation, tmp_path):
+    x, w, b = rand(2, 6, 5), rand(6, 1, kernel), rand(6) if bias else None
+    state = rand(2, 6, kernel - 1) if past else None
+    padded = np.concatenate([state if past else np.zeros((2, 6, kernel - 1), np.float32), x], -1)
+    y = sum(padded[:, :, i:i + 5] * w[:, 0, i:i + 1] for i in range(kernel)) + (b[:, None] if bias else 0)
+    y = y if activation == 'none' else y * sigmoid(y)
+    check(tmp_path, 'CausalConvWithState', {'x': x, 'state': state}, {'w': w, 'b': b},
+          {'activation': activation, 'order': ['x', 'w', 'b', 'state']}, [y, np.ascontiguousarray(padded[:, :, -kernel + 1:])])
+
+
+@pytest.mark.parametrize('rule', ['linear', 'gated', 'delta', 'gated_delta'])
+def test_linear_attention(rule, tmp_path):
+    batch, steps, q_heads, heads, size = 2, 3, 4, 2, 5
+    q, k, v = rand(batch, steps, q_heads * size), rand(batch, steps, heads * size) / 2, rand(batch, steps, heads * size)
+    state = rand(batch, heads, size, size)
+    decay = -np.abs(rand(batch, steps, heads)) if 'gated' in rule else None
+    beta = sigmoid(rand(batch, steps, heads)).astype(np.float32) if 'delta' in rule else None
+    now, rows = state.copy(), []
+    for t in range(steps):
+        if decay is not None:
+            now = now * np.exp(decay[:, t])[..., None, None]
+        key, value = (a[:, t].reshape(batch, heads, 1, size) for a in (k, v))
+        if beta is not None:
+            value = beta[:, t][..., None, None] * (value - key @ now)
+        now = now + key.transpose(0, 1, 3, 2) @ value
+        rows.append((q[:, t].reshape(batch, q_heads, 1, size) @ np.repeat(now, 2, 1) / math.sqrt(size)).reshape(batch, 1, -1))
+    check(tmp_path, 'LinearAttention', {'q': q, 'k': k, 'v': v, 'state': state, 'decay': decay, 'beta': beta}, {},
+          {'update_rule': rule, 'q_num_heads': q_heads, 'kv_num_heads': heads},
+          [np.concatenate(rows, 1).astype(np.float32), now.astype(np.float32)])
+
+
+def test_linear_attention_gate(tmp_path):
+    a, b, bias, scale = rand(2, 3, 4), rand(2, 3, 4), rand(4), -np.abs(rand(4))
+    check(tmp_path, 'LinearAttentionGate', {'a': a, 'b': b}, {'bias': bias, 'scale': scale}, {'order': ['a', 'bias', 'scale', 'b']},
+          [(scale * np.log1p(np.exp(a + bias))).astype(np.float32), sigmoid(b)])
+
+
+@pytest.mark.parametrize('heads, activation', [(1, 'silu'), (4, 'sigmoid')])
+def test_gated_rms_norm(heads, activation, tmp_path):
+    x, gate, scale = rand(2, 3, heads * 8), rand(2, 3, heads * 8), rand(8)
+    y = norm(x.reshape(2, 3, heads, 8), scale, eps=1e-3, simple=True).reshape(x.shape)
+    check(tmp_path, 'GatedRMSNorm', {'x': x, 'gate': gate}, {'scale': scale},
+          {'activation': activation, 'epsilon': 1e-3, 'order': ['x', 'scale', 'gate']},
+          [y * sigmoid(gate) * (gate if activation == 'silu' else 1)])
