@@ -33,8 +33,8 @@ import numpy as np
 from onnx_run import Failure, convert, run
 
 TOLERANCE = 1e-4
-STEPS = ('optimize', 'optimize-TYPE', 'basic', 'extended', 'all', 'dynamic', 'qdq', 'qdq8', 'qdq16', 'qoperator', 'int4', 'int4qdq', 'int8blocks', 'fp16', 'half',
-         'slim', 'sim', 'script', 'newer')
+STEPS = ('optimize', 'optimize-TYPE', 'basic', 'extended', 'all', 'dynamic', 'qdq', 'qdq8', 'qdq16', 'qoperator', 'int4', 'int4qdq', 'int8blocks', 'bnb4',
+         'fp16', 'half', 'slim', 'sim', 'script', 'newer')
 # Of what ONNX Runtime's tools made: a few units of float16, or a quantum of int8.
 TOLERANCES = {'fp16': 3e-3, 'half': 6e-3, 'dynamic': 0.02, 'qdq': 0.02, 'qdq8': 0.02, 'qdq16': 1e-3, 'qoperator': 0.02}
 
@@ -115,6 +115,11 @@ def after(step, path, feeds):
         else:
             form = q.DefaultWeightOnlyQuantConfig(block_size=64, bits=8, accuracy_level=1)
         quantizer = q.MatMulNBitsQuantizer(onnx.load(str(path)), algo_config=form)
+        quantizer.process()
+        quantizer.model.save_model_to_file(str(made))
+    elif step == 'bnb4':
+        from onnxruntime.quantization.matmul_bnb4_quantizer import MatMulBnb4Quantizer
+        quantizer = MatMulBnb4Quantizer(onnx.load(str(path)), MatMulBnb4Quantizer.NF4, 64)
         quantizer.process()
         quantizer.model.save_model_to_file(str(made))
     elif step in ('fp16', 'half'):

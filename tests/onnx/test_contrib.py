@@ -706,3 +706,18 @@ def test_gated_rms_norm(heads, activation, tmp_path):
     check(tmp_path, 'GatedRMSNorm', {'x': x, 'gate': gate}, {'scale': scale},
           {'activation': activation, 'epsilon': 1e-3, 'order': ['x', 'scale', 'gate']},
           [y * sigmoid(gate) * (gate if activation == 'silu' else 1)])
+
+
+@pytest.mark.parametrize('quant_type', [0, 1])
+def test_matmul_bnb4(quant_type, tmp_path):
+    k, n, block = 24, 5, 16
+    half = [0, 0.0625 / 12, 8 / 12, 1, 4 / 12, 6 / 12, 2 / 12, 3 / 12]
+    normal = [-1, -0.6961928, -0.52507305, -0.39491749, -0.28444138, -0.18477343, -0.09105004, 0, 0.0795803, 0.1609302,
+              0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1]
+    values = np.array(normal if quant_type else half + [-v for v in half], np.float32)
+    codes, largest = RNG.integers(0, 16, n * k), np.abs(rand((n * k + block - 1) // block))
+    w = (values[codes] * np.repeat(largest, block)[:n * k]).reshape(n, k)
+    packed = (codes[::2] << 4 | codes[1::2]).astype(np.uint8)
+    x = rand(2, 3, k)
+    check(tmp_path, 'MatMulBnb4', {'x': x}, {'w': packed, 'largest': largest},
+          {'K': k, 'N': n, 'block_size': block, 'quant_type': quant_type}, [x @ w.T])
