@@ -270,29 +270,6 @@ def nets():
             [[1, 4, 16, 16], [3, 4]],
             [[f(1, 4, 16, 16), np.array([[0, 0, 8, 8], [1, 2, 12, 9], [3, 3, 15, 15]], 'float32')]],
         ),
-        'activations': (
-            One(
-                lambda p, x: tuple(
-                    getattr(F, n)(x)
-                    for n in (
-                        'relu',
-                        'relu6',
-                        'gelu',
-                        'silu',
-                        'mish',
-                        'hardswish',
-                        'hardsigmoid',
-                        'elu',
-                        'softplus',
-                        'softsign',
-                        'leaky_relu',
-                        'swish',
-                    )
-                )
-            ),
-            [[None, 8, 5, 4]],
-            [[f(2, 8, 5, 4)]],
-        ),
         **{
             name: (getattr(paddle.vision.models, name)(**kw, num_classes=5), [[None, 3, 64, 64]], [[f(2, 3, 64, 64)]])
             for name, kw in (

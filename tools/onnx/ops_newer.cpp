@@ -165,7 +165,7 @@ bool gated_rms_norm(Op& op) {
     const std::string sizes = n.add("Shape", {n.in(0)});
     std::string y = whole ? n.in(0) : n.reshape(n.in(0), {-1, scale->shape[0].value});
     y = n.add("SimplifiedLayerNormalization", {y, n.in(1)},
-              {{"epsilon", attribute_of(op.attr_float("epsilon", 1e-6f))}});
+              {{"epsilon", attribute_of(op.attr_float("epsilon", 1e-5f))}});
     if (!whole) y = n.add("Reshape", {y, sizes});
     std::string gate = n.add("Sigmoid", {n.in(2)});
     if (type != "sigmoid") gate = n.add("Mul", {n.in(2), gate});
