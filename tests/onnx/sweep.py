@@ -5,10 +5,10 @@ onnx2engine, and compares enginerun with ONNX Runtime.
 Usage: sweep.py GROUP... [--filter TEXT] [--exporter ts,dynamo] [--opset N] [--after STEP] [--also RUN,...]
                          [--work DIR] [--table FILE] [--keep]
 
-GROUP: torchvision, detection, timm, transformers, configs, modules, nets, keras, ml (sweep_*.py beside this file). Needs the
+GROUP: torchvision, detection, timm, transformers, configs, modules, nets, keras, ml, paddle (sweep_*.py beside this file). Needs the
 Python packages torch, torchvision, timm, transformers, onnx, onnxscript, onnxruntime (keras: keras, tensorflow-cpu, tf2onnx;
-ml: skl2onnx, onnxmltools, lightgbm, xgboost); nothing is downloaded. A line per model and exporter: `ok` when every output's
-worst error is at most 1e-4 of its range and integers are equal; `noise` when they are not, but ONNX Runtime's own
+ml: skl2onnx, onnxmltools, lightgbm, xgboost; paddle: paddlepaddle, paddle2onnx); nothing is downloaded. A line per model and
+exporter: `ok` when every output's worst error is at most 1e-4 of its range and integers are equal; `noise` when they are not, but ONNX Runtime's own
 optimisations change them about as much; `far` where a run of --also has gross errors; else where it failed: export, ort
 (ONNX Runtime refuses the file), time, convert, run, wrong. Lines are appended to the table as JSON, files of failures stay in --work.
 Exit code 1 if a conversion or a run failed or was wrong.
@@ -33,8 +33,8 @@ import numpy as np
 from onnx_run import Failure, convert, run
 
 TOLERANCE = 1e-4
-STEPS = ('optimize', 'optimize-gpt2', 'optimize-t5', 'optimize-vit', 'optimize-clip', 'extended', 'all', 'dynamic', 'qdq', 'qdq8', 'qdq16', 'qoperator', 'int4', 'int4qdq', 'int8blocks', 'fp16', 'half',
-         'slim', 'sim', 'script', 'newer')
+STEPS = ('optimize', 'optimize-TYPE', 'basic', 'extended', 'all', 'dynamic', 'qdq', 'qdq8', 'qdq16', 'qoperator', 'int4', 'int4qdq', 'int8blocks', 'bnb4',
+         'fp16', 'half', 'slim', 'sim', 'script', 'newer')
 # Of what ONNX Runtime's tools made: a few units of float16, or a quantum of int8.
 TOLERANCES = {'fp16': 3e-3, 'half': 6e-3, 'dynamic': 0.02, 'qdq': 0.02, 'qdq8': 0.02, 'qdq16': 1e-3, 'qoperator': 0.02}
 
@@ -83,16 +83,16 @@ def after(step, path, feeds):
     if step.startswith('optimize'):
         from onnxruntime.transformers import optimizer
         optimizer.optimize_model(str(path), model_type=step[9:] or 'bert', opt_level=0, use_gpu=False).save_model_to_file(str(made))
-    elif step in ('extended', 'all'):
+    elif step in ('basic', 'extended', 'all'):
         import onnxruntime
         options = onnxruntime.SessionOptions()
-        levels = onnxruntime.GraphOptimizationLevel
-        options.graph_optimization_level = levels.ORT_ENABLE_ALL if step == 'all' else levels.ORT_ENABLE_EXTENDED
+        options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, f'ORT_ENABLE_{step.upper()}')
         options.optimized_model_filepath = str(made)
         onnxruntime.InferenceSession(str(path), options)
     elif step == 'dynamic':
         from onnxruntime import quantization as q
-        q.quantize_dynamic(str(path), str(made), weight_type=q.QuantType.QInt8)
+        q.quantize_dynamic(str(path), str(made), weight_type=q.QuantType.QInt8,
+                           extra_options={'DefaultTensorType': onnx.TensorProto.FLOAT})  # of what fused nodes give
     elif step in ('qdq', 'qdq8', 'qdq16', 'qoperator'):
         from onnxruntime import quantization as q
 
@@ -115,6 +115,11 @@ def after(step, path, feeds):
         else:
             form = q.DefaultWeightOnlyQuantConfig(block_size=64, bits=8, accuracy_level=1)
         quantizer = q.MatMulNBitsQuantizer(onnx.load(str(path)), algo_config=form)
+        quantizer.process()
+        quantizer.model.save_model_to_file(str(made))
+    elif step == 'bnb4':
+        from onnxruntime.quantization.matmul_bnb4_quantizer import MatMulBnb4Quantizer
+        quantizer = MatMulBnb4Quantizer(onnx.load(str(path)), MatMulBnb4Quantizer.NF4, 64)
         quantizer.process()
         quantizer.model.save_model_to_file(str(made))
     elif step in ('fp16', 'half'):
@@ -212,7 +217,7 @@ def check(model, exporter, opset, folder, step='', also=()):
         if model.dynamic == 'differing':
             model.dynamic = differing(sets)
         export(module, tuple(sets[0]), model, exporter, opset, path)
-    except Exception as e:
+    except (Exception, SystemExit) as e:
         return 'export', f'{type(e).__name__}: {" ".join(str(e).split())[:300]}'
     del module
     try:
@@ -225,7 +230,8 @@ def check(model, exporter, opset, folder, step='', also=()):
             every = names
         feeds = [{n: a for n, a in zip(every, s) if n in names} for s in flat]
         if step:
-            after(step, path, feeds)
+            for part in step.split('+'):
+                after(part, path, feeds)
             session = session_of(path, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC)
         wants = [session.run(outputs, feeds[0])]
         for feed in feeds[1:]:
@@ -244,7 +250,7 @@ def check(model, exporter, opset, folder, step='', also=()):
     except Exception as e:
         return 'convert', ' '.join(str(e).split())[-600:]
     took = time.time() - began
-    worst, tolerance = 0., TOLERANCES.get(step, TOLERANCE)
+    worst, tolerance = 0., max(TOLERANCES.get(part, TOLERANCE) for part in step.split('+'))
     for feed, want in zip(feeds, wants):
         try:
             have = run(net, feed, outputs, folder)
@@ -306,8 +312,8 @@ def main():
     parser.add_argument('--filter', default='', help='only models whose names match one of these expressions, by commas')
     parser.add_argument('--exporter', default='ts,dynamo,own')
     parser.add_argument('--opset', type=int, default=0)
-    parser.add_argument('--after', default='', choices=['', *STEPS],
-                        help='what to make of each model with ONNX Runtime\'s tools, or onnxslim, first')
+    parser.add_argument('--after', default='', help='what to make of each model with ONNX Runtime\'s tools and others first: '
+                        f'one of {", ".join(STEPS)}, where TYPE is a model_type of ONNX Runtime\'s optimizer, or several joined by +')
     parser.add_argument('--also', default=[], type=lambda text: text.split(','),
                         help='bf16, fp16, gpu: run so, too, and look for gross errors (`far`)')
     parser.add_argument('--skip', default='', help='not those of these names, by commas')

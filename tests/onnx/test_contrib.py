@@ -659,3 +659,65 @@ def test_layouts_of_one_processor_are_refused(tmp_path):
         helper.make_opsetid('', 17), helper.make_opsetid('com.microsoft.nchwc', 1)]), tmp_path / 'm.onnx')
     with pytest.raises(Failure, match='save with ORT_ENABLE_EXTENDED'):
         convert(tmp_path / 'm.onnx', tmp_path)
+
+
+@pytest.mark.parametrize('kernel, bias, past, activation', [(4, True, True, 'silu'), (3, False, False, 'none'), (2, True, False, 'swish')])
+def test_causal_conv(kernel, bias, past, activation, tmp_path):
+    x, w, b = rand(2, 6, 5), rand(6, 1, kernel), rand(6) if bias else None
+    state = rand(2, 6, kernel - 1) if past else None
+    padded = np.concatenate([state if past else np.zeros((2, 6, kernel - 1), np.float32), x], -1)
+    y = sum(padded[:, :, i:i + 5] * w[:, 0, i:i + 1] for i in range(kernel)) + (b[:, None] if bias else 0)
+    y = y if activation == 'none' else y * sigmoid(y)
+    check(tmp_path, 'CausalConvWithState', {'x': x, 'state': state}, {'w': w, 'b': b},
+          {'activation': activation, 'order': ['x', 'w', 'b', 'state']}, [y, np.ascontiguousarray(padded[:, :, -kernel + 1:])])
+
+
+@pytest.mark.parametrize('rule', ['linear', 'gated', 'delta', 'gated_delta'])
+def test_linear_attention(rule, tmp_path):
+    batch, steps, q_heads, heads, size = 2, 3, 4, 2, 5
+    q, k, v = rand(batch, steps, q_heads * size), rand(batch, steps, heads * size) / 2, rand(batch, steps, heads * size)
+    state = rand(batch, heads, size, size)
+    decay = -np.abs(rand(batch, steps, heads)) if 'gated' in rule else None
+    beta = sigmoid(rand(batch, steps, heads)).astype(np.float32) if 'delta' in rule else None
+    now, rows = state.copy(), []
+    for t in range(steps):
+        if decay is not None:
+            now = now * np.exp(decay[:, t])[..., None, None]
+        key, value = (a[:, t].reshape(batch, heads, 1, size) for a in (k, v))
+        if beta is not None:
+            value = beta[:, t][..., None, None] * (value - key @ now)
+        now = now + key.transpose(0, 1, 3, 2) @ value
+        rows.append((q[:, t].reshape(batch, q_heads, 1, size) @ np.repeat(now, 2, 1) / math.sqrt(size)).reshape(batch, 1, -1))
+    check(tmp_path, 'LinearAttention', {'q': q, 'k': k, 'v': v, 'state': state, 'decay': decay, 'beta': beta}, {},
+          {'update_rule': rule, 'q_num_heads': q_heads, 'kv_num_heads': heads},
+          [np.concatenate(rows, 1).astype(np.float32), now.astype(np.float32)])
+
+
+def test_linear_attention_gate(tmp_path):
+    a, b, bias, scale = rand(2, 3, 4), rand(2, 3, 4), rand(4), -np.abs(rand(4))
+    check(tmp_path, 'LinearAttentionGate', {'a': a, 'b': b}, {'bias': bias, 'scale': scale}, {'order': ['a', 'bias', 'scale', 'b']},
+          [(scale * np.log1p(np.exp(a + bias))).astype(np.float32), sigmoid(b)])
+
+
+@pytest.mark.parametrize('heads, activation, given', [(1, 'silu', {}), (4, 'sigmoid', {'epsilon': 1e-4})])
+def test_gated_rms_norm(heads, activation, given, tmp_path):
+    x, gate, scale = rand(2, 3, heads * 8) / 500, rand(2, 3, heads * 8), rand(8)  # epsilon counts beside such squares
+    y = norm(x.reshape(2, 3, heads, 8), scale, eps=given.get('epsilon', 1e-5), simple=True).reshape(x.shape)
+    check(tmp_path, 'GatedRMSNorm', {'x': x, 'gate': gate}, {'scale': scale},
+          {'activation': activation, **given, 'order': ['x', 'scale', 'gate']},
+          [y * sigmoid(gate) * (gate if activation == 'silu' else 1)])
+
+
+@pytest.mark.parametrize('quant_type', [0, 1])
+def test_matmul_bnb4(quant_type, tmp_path):
+    k, n, block = 24, 5, 16
+    half = [0, 0.0625 / 12, 8 / 12, 1, 4 / 12, 6 / 12, 2 / 12, 3 / 12]
+    normal = [-1, -0.6961928, -0.52507305, -0.39491749, -0.28444138, -0.18477343, -0.09105004, 0, 0.0795803, 0.1609302,
+              0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1]
+    values = np.array(normal if quant_type else half + [-v for v in half], np.float32)
+    codes, largest = RNG.integers(0, 16, n * k), np.abs(rand((n * k + block - 1) // block))
+    w = (values[codes] * np.repeat(largest, block)[:n * k]).reshape(n, k)
+    packed = (codes[::2] << 4 | codes[1::2]).astype(np.uint8)
+    x = rand(2, 3, k)
+    check(tmp_path, 'MatMulBnb4', {'x': x}, {'w': packed, 'largest': largest},
+          {'K': k, 'N': n, 'block_size': block, 'quant_type': quant_type}, [x @ w.T])

@@ -30,6 +30,8 @@ OpTable control_ops();
 OpTable attention_ops();
 OpTable channels_last_ops();
 OpTable contrib_ops();
+OpTable expert_ops();
+OpTable experimental_ops();
 OpTable signal_ops();
 OpTable newer_ops();
 OpTable loss_ops();

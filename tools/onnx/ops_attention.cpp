@@ -491,6 +491,57 @@ bool multi_head_attention(Op& op) {
     return attend(op, n, &s) && n.set(0, join_heads(n, s.out)) && n.set(1, k) && n.set(2, v);
 }
 
+// A cache (batch, heads, most, size) with the row of one position replaced.
+std::string with_row(Nodes& n, const std::string& cache, const std::string& row,
+                     const std::string& position) {
+    const std::string rows = unsqueeze(n, count_to(n, size_of(n, cache, 2)), {1});
+    return n.add("Where", {n.add("Equal", {rows, position}), row, cache});
+}
+
+// com.microsoft DecoderMaskedMultiHeadAttention, one query an item: query, key, value, mask_index,
+// attention_bias, past_key, past_value, past_sequence_length, beam_width, cache_indirection, bias.
+// Without past_key, key and value are those of another sequence, as heads. With it, the caches are
+// as long as they ever get, and the new row is put at past_sequence_length.
+bool decoder_masked_attention(Op& op) {
+    const int64_t heads = op.attr("num_heads", 0);
+    const Value* q = op.in(0);
+    if (!without(op, {{"beam_width", 8, -1}, {"cache_indirection", 9, -1}, {"qk", -1, 3}}))
+        return false;
+    if (heads < 1 || q->rank() != 3 || !q->shape[2].known() || !op.has(1) || !op.has(2))
+        return op.fail("num_heads, packed operands, or a query of rank %d", q->rank());
+    const bool own = op.has(5);
+    if (own && (!op.has(6) || !op.has(7))) return op.fail("it lacks past_sequence_length");
+    for (int i : {1, 2})
+        if (op.in(i)->rank() != (own ? 3 : 4)) return op.fail("keys of rank %d", op.in(i)->rank());
+    if (own && (!op.in(1)->shape[2].known() || !op.in(2)->shape[2].known()))
+        return op.fail("heads of unknown size");
+    Nodes n(op);
+    Scores s;
+    std::string parts[3] = {n.in(0), n.in(1), n.in(2)};
+    for (int64_t i = 0, at = 0; op.has(10) && i < (own ? 3 : 1); i++) {
+        const int64_t end = at + op.in((int)i)->shape[2].value;
+        parts[i] = n.add("Add", {parts[i], n.slice(n.in(10), 0, at, end)});
+        at = end;
+    }
+    s.q = split_heads(n, parts[0], heads), s.k = parts[1], s.v = parts[2];
+    std::string k, v;
+    if (own) {
+        const std::string at = n.cast(n.reshape(n.in(7), {1}), ElementType::kInt64);
+        k = with_row(n, n.in(5), split_heads(n, s.k, heads), at);
+        v = with_row(n, n.in(6), split_heads(n, s.v, heads), at);
+        const std::string end = n.add("Add", {at, n.ints({1})});
+        s.k = n.add("Slice", {k, n.ints({0}), end, n.ints({2})});
+        s.v = n.add("Slice", {v, n.ints({0}), end, n.ints({2})});
+    }
+    s.scale = op.attr_float("scale", 0.f);
+    s.masked = op.attr_float("mask_filter_value", -10000.f);
+    if (!n.ok() || !padding_mask(op, n, 3, &s)) return false;
+    if (op.has(4)) s.bias.push_back(n.in(4));
+    if (!attend(op, n, &s) || !n.set(0, join_heads(n, s.out))) return false;
+    return own ? n.set(1, k) && n.set(2, v)
+               : (!op.wants(1) && !op.wants(2)) || op.fail("present_key without past_key");
+}
+
 struct Rotation {
     std::string cos, sin;   // length x size / 2, or those of each position
     std::string positions;  // batch x length; "": the caches are those of each position
@@ -586,6 +637,46 @@ bool ms_rotary_embedding(Op& op) {
     return rotary(op, n.in(1), n.in(2), n.in(3), n);
 }
 
+// Which of the positions of time, height and width turns each of the values: `layout` 0: one
+// section behind the other, 1: by turns, as long as there are so many of height and width.
+std::vector<int64_t> streams_of(const std::vector<int64_t>& sections, bool by_turns) {
+    std::vector<int64_t> streams;
+    for (int64_t i = 0; i < 3; i++)
+        streams.insert(streams.end(), (size_t)sections[(size_t)i], by_turns ? 0 : i);
+    for (size_t i = 0; by_turns && i < streams.size(); i++)
+        if ((int64_t)i < 3 * sections[i % 3]) streams[i] = (int64_t)(i % 3);
+    return streams;
+}
+
+// The columns of a cache at the positions (3 x batch x length) of their streams.
+std::string cache_of_streams(Nodes& n, const std::string& cache, const std::string& positions,
+                             const std::vector<int64_t>& streams) {
+    const int64_t columns = (int64_t)streams.size();
+    std::vector<int64_t> order;  // of stream x column
+    for (int64_t i = 0; i < columns; i++) order.push_back(streams[(size_t)i] * columns + i);
+    const std::string all = n.transpose(n.add("Gather", {cache, positions}), {1, 2, 0, 3});
+    return n.add("Gather", {n.reshape(all, {0, 0, -1}), n.ints(order)},
+                 {{"axis", attribute_of((int64_t)-1)}});
+}
+
+// input, position_ids, cos_cache, sin_cache: rotary embeddings by three positions.
+bool multimodal_rotary_embedding(Op& op) {
+    if (!without(op, {{"is_packed_batching", -1, -1}})) return false;
+    if (op.attr_float("scale", 1.f) != 1.f) return op.fail("scale");
+    const std::vector<int64_t> sections = op.attr_ints("mrope_section");
+    const Value *positions = op.in(1), *cache = op.in(2);
+    int64_t columns = 0;
+    for (int64_t size : sections) columns += size < 0 ? -columns - 1 : size;
+    if (sections.size() != 3 || cache->rank() != 2 || !cache->shape[1].is(columns))
+        return op.fail("mrope_section: expected 3 sizes that add up to the columns of the caches");
+    if (positions->rank() != 3 || !positions->shape[0].is(3))
+        return op.fail("position_ids: expected 3 x batch x length");
+    Nodes n(op);
+    const std::vector<int64_t> streams = streams_of(sections, op.attr("mrope_layout", 0) == 1);
+    return rotary(op, "", cache_of_streams(n, n.in(2), n.in(1), streams),
+                  cache_of_streams(n, n.in(3), n.in(1), streams), n);
+}
+
 // Queries and keys of GroupQueryAttention over their root mean squares, if it has weights for that.
 bool norm_heads(Op& op, Nodes& n, Scores* s) {
     if (op.has(14) != op.has(15)) return op.fail("one of q_norm_weight and k_norm_weight alone");
@@ -678,9 +769,12 @@ OpTable attention_ops() {
         {ms, "QAttention", 1, 0, q_attention, "masks of rank 2, 3, or a length an item", 5},
         {ms, "MultiHeadAttention", 1, 0, multi_head_attention,
          "masks of rank 2, 3, or a length an item"},
+        {ms, "DecoderMaskedMultiHeadAttention", 1, 0, decoder_masked_attention,
+         "one beam; masks of rank 2, 3, or a length an item"},
         {ms, "GroupQueryAttention", 1, 0, group_query_attention,
          "caches of floats that grow; all items of a batch of one length"},
         {ms, "RotaryEmbedding", 1, 0, ms_rotary_embedding, "no scale", 3},
+        {ms, "MRotaryEmbedding", 1, 0, multimodal_rotary_embedding, "no scale", 4},
     };
 }
 

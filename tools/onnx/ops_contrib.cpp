@@ -174,6 +174,39 @@ bool matmul_n_bits(Op& op) {
     return n.set(0, out);
 }
 
+// What the codes of bitsandbytes stand for, in units of the largest value of a block: fp4 with a
+// mantissa of one bit over 12, and quantiles of the normal distribution (nf4).
+const float kBnbValues[2][16] = {
+    {0.f, 0.0625f / 12.f, 8.f / 12.f, 1.f, 4.f / 12.f, 6.f / 12.f, 2.f / 12.f, 3.f / 12.f, 0.f,
+     -0.0625f / 12.f, -8.f / 12.f, -1.f, -4.f / 12.f, -6.f / 12.f, -2.f / 12.f, -3.f / 12.f},
+    {-1.f, -0.69619280f, -0.52507305f, -0.39491749f, -0.28444138f, -0.18477343f, -0.09105004f, 0.f,
+     0.07958030f, 0.16093020f, 0.24611230f, 0.33791524f, 0.44070983f, 0.56261700f, 0.72295684f,
+     1.f}};
+
+// A, B, absmax: B holds N x K codes, the first of two in the upper bits of a byte.
+bool matmul_bnb4(Op& op) {
+    const int64_t k = op.attr("K", 0), rows = op.attr("N", 0), block = op.attr("block_size", 0),
+                  type = op.attr("quant_type", 0);
+    if (op.attr("transB", 1) != 1) return op.fail("transB 0");
+    if (!op.in(1)->is_constant() || !op.in(2)->is_constant())
+        return op.fail("weights that are not constant");
+    const Tensor &codes = *op.in(1)->constant, &scales = *op.in(2)->constant;
+    const int64_t count = element_count({rows, k});
+    if (k < 1 || rows < 1 || block < 1 || (type != 0 && type != 1) || count < 0 ||
+        codes.type != ElementType::kUint8 || (int64_t)codes.count() != (count + 1) / 2 ||
+        (int64_t)scales.count() != (count - 1) / block + 1)
+        return op.fail("weights of other sizes than N, K and block_size say");
+    Tensor w = Tensor::unset(ElementType::kFloat, {k, rows});
+    for (int64_t i = 0; i < count; i++) {
+        const int code = codes.bytes()[i / 2] >> (i % 2 ? 0 : 4) & 15;
+        w.set_float((size_t)(i % k * rows + i / k),
+                    kBnbValues[type][code] * scales.float_at((size_t)(i / block)));
+    }
+    op.c.note("weights of few bits are held as float32 (MatMulBnb4)");
+    Nodes n(op);
+    return n.set(0, n.add("MatMul", {n.in(0), n.constant(w)}));
+}
+
 // Rows of a constant matrix of few bits with a scale for each block of a row. A value less its
 // zero point is kept as a byte wherever it fits, and multiplied once it has been chosen.
 bool gather_block_quantized(Op& op) {
@@ -476,6 +509,7 @@ OpTable contrib_ops() {
          "constant weights, kept as they are with blocks of 16, 32, 64 or a multiple of 128; no "
          "g_idx",
          3},
+        {ms, "MatMulBnb4", 1, 0, matmul_bnb4, "constant weights, held as float32", 3},
         {ms, "GatherBlockQuantized", 1, 0, gather_block_quantized,
          "constant data of rank 2, gathered along axis 0, with blocks along axis 1", 3},
         {ms, "DynamicQuantizeMatMul", 1, 0, dynamic_quantize_matmul, int8, 3},

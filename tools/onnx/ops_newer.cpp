@@ -1,4 +1,5 @@
-// Operators of opsets 27 on that are written in terms of others.
+// Operators of opsets 27 on, and those of com.microsoft they come from, that are written in terms
+// of others.
 #include <math.h>
 
 #include "onnx/nodes.h"
@@ -115,14 +116,78 @@ bool linear_attention(Op& op) {
     return n.set(0, n.reshape(n.transpose(out, {0, 2, 1, 3}), {0, 0, -1})) && n.set(1, r.state);
 }
 
+// Whether com.microsoft's form of an operator asks for nothing that ONNX's does not have; false
+// after op.fail().
+bool is_plain(Op& op, const std::map<std::string, int64_t>& defaults) {
+    for (const auto& one : defaults)
+        if (op.attr(one.first.c_str(), one.second) != one.second)
+            return op.fail("%s %lld", one.first.c_str(), (long long)op.attr(one.first.c_str(), 0));
+    return true;
+}
+
+bool ms_causal_conv(Op& op) {
+    if (!is_plain(op, {{"ndim", 1},
+                       {"dilation", 1},
+                       {"channels_last", 0},
+                       {"state_window", 0},
+                       {"state_length", 0},
+                       {"state_channels_last", -1},
+                       {"input_channels", 0},
+                       {"input_channel_offset", 0},
+                       {"state_update_capacity", 0}}))
+        return false;
+    return causal_conv(op);
+}
+
+bool ms_linear_attention(Op& op) {
+    return is_plain(op, {{"state_window", 0}}) && linear_attention(op);
+}
+
+// a, dt_bias, decay_scale, b: decay_scale * softplus(a + dt_bias), and sigmoid(b).
+bool linear_attention_gate(Op& op) {
+    if (op.wants(1) && !op.has(3)) return op.fail("it lacks input 3");
+    Nodes n(op);
+    const std::string steps = n.add("Softplus", {n.add("Add", {n.in(0), n.in(1)})});
+    if (!n.set(0, n.add("Mul", {steps, n.in(2)}))) return false;
+    return !op.wants(1) || n.set(1, n.add("Sigmoid", {n.in(3)}));
+}
+
+// X, scale, gate: the root mean square of each group of as many values as scale has.
+bool gated_rms_norm(Op& op) {
+    const Value *x = op.in(0), *scale = op.in(1);
+    if (x->rank() < 1 || scale->rank() != 1 || !scale->shape[0].known() || scale->shape[0].is(0))
+        return op.fail("rank %d, %d of the scale", x->rank(), scale->rank());
+    const bool whole = same(x->shape.back(), scale->shape[0]);
+    const std::string type = op.attr_string("activation", "silu");
+    if (type != "silu" && type != "swish" && type != "sigmoid")
+        return op.fail("activation %s", type.c_str());
+    Nodes n(op);
+    const std::string sizes = n.add("Shape", {n.in(0)});
+    std::string y = whole ? n.in(0) : n.reshape(n.in(0), {-1, scale->shape[0].value});
+    y = n.add("SimplifiedLayerNormalization", {y, n.in(1)},
+              {{"epsilon", attribute_of(op.attr_float("epsilon", 1e-5f))}});
+    if (!whole) y = n.add("Reshape", {y, sizes});
+    std::string gate = n.add("Sigmoid", {n.in(2)});
+    if (type != "sigmoid") gate = n.add("Mul", {n.in(2), gate});
+    return n.set(0, n.add("Mul", {y, gate}));
+}
+
 }  // namespace
 
 OpTable newer_ops() {
+    const char* const ms = "com.microsoft";
     return {
         {"", "SwiGLU", 27, 0, swiglu, "", 2},
         {"", "CausalConvWithState", 27, 0, causal_conv, "kernels of known size", 2},
         {"", "LinearAttention", 27, 0, linear_attention, "known sizes, at most 256 steps; unrolled",
          3},
+        {ms, "CausalConvWithState", 1, 0, ms_causal_conv,
+         "one spatial axis, channels first, no dilation or window of states; kernels of known size",
+         2},
+        {ms, "LinearAttention", 1, 0, ms_linear_attention,
+         "no window of states; known sizes, at most 256 steps; unrolled", 3},
+        {ms, "LinearAttentionGate", 1, 0, linear_attention_gate, "", 3},
+        {ms, "GatedRMSNorm", 1, 0, gated_rms_norm, "", 3},
     };
 }
 

@@ -16,7 +16,7 @@ static const OpTable& table() {
               pool_ops(),     norm_ops(),    matrix_ops(),    image_ops(),   recurrent_ops(),
               quantize_ops(), control_ops(), attention_ops(), contrib_ops(), channels_last_ops(),
               signal_ops(),   newer_ops(),   loss_ops(),      deform_ops(),  ml_ops(),
-              svm_ops(),      label_ops(),   text_ops()})
+              svm_ops(),      label_ops(),   text_ops(),      expert_ops(),  experimental_ops()})
             t.insert(t.end(), family.begin(), family.end());
         std::stable_sort(t.begin(), t.end(), [](const OpEntry& a, const OpEntry& b) {
             const int domain = strcmp(a.domain, b.domain);
