@@ -622,8 +622,7 @@ std::string if_full(Op& op, Nodes& n, const std::string& full, const std::string
     return n.emit("Select", [&](Op& layer) {
         const std::string from = layer.plain(v), flag = layer.plain(condition);
         if (from.empty() || flag.empty()) return false;
-        ModelLayer& made = layer.emit("Select", {flag, from, from});
-        made.set("only", 1);
+        ModelLayer& made = layer.emit("Select", {flag, from});
         made.name = op.c.unique(op.node.label() + "/past_key_is_as_long_as_seqlens_k_says");
         layer.set(0, v->type, v->shape, v->form, made.outputs[0]);
         return true;
