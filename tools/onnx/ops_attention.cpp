@@ -644,11 +644,8 @@ std::string rows_of_items(Nodes& n, const std::string& past, const std::string& 
                  {is_new, n.add("Add", {since, buffer}), n.add("Where", {is_old, at, neither})});
 }
 
-bool find_caches(Op& op, Nodes& n, const std::string& q, Caches* c) {
-    if (!op.has(3) || op.in(3)->shape[2].is(0)) return true;
-    if (!op.has(4) || !op.has(5) || !op.has(6))
-        return op.fail("it lacks past_value, seqlens_k or total_sequence_length");
-    c->any = true;
+// Past and rows, which are the same for all layers of a decoder.
+bool measure_caches(Op& op, Nodes& n, const std::string& q, Caches* c) {
     const auto scalar = [&](int64_t i) { return n.constant(Tensor::of_ints({i}, true)); };
     const std::string buffer = size_of(n, n.in(3), 2), steps = size_of(n, q, 2);
     const std::string lengths = n.reshape(n.cast(n.in(5), ElementType::kInt64), {-1});
@@ -671,6 +668,26 @@ bool find_caches(Op& op, Nodes& n, const std::string& q, Caches* c) {
     c->past = unsqueeze(n, past, {1});
     c->rows = rows_of_items(n, c->past, buffer, steps, total);
     return n.ok();
+}
+
+bool find_caches(Op& op, Nodes& n, const std::string& q, Caches* c) {
+    if (!op.has(3) || op.in(3)->shape[2].is(0)) return true;
+    if (!op.has(4) || !op.has(5) || !op.has(6))
+        return op.fail("it lacks past_value, seqlens_k or total_sequence_length");
+    c->any = true;
+    const Dim buffer = op.in(3)->shape[2], steps = n.value(q)->shape[2];
+    if (!same(buffer, buffer) || !same(steps, steps)) return measure_caches(op, n, q, c);
+    const Symbols& symbols = op.c.symbols;
+    const std::string key = "GroupQueryAttention " + n.in(5) + " " + n.in(6) + " " +
+                            symbols.text(buffer) + " " + symbols.text(steps);
+    std::vector<std::string>& made = op.c.shared_values[key];
+    if (made.empty()) {
+        if (!measure_caches(op, n, q, c)) return false;
+        made = {c->past, c->rows};
+    }
+    c->past = made[0], c->rows = made[1];
+    c->by_item = !c->rows.empty();
+    return true;
 }
 
 // Earlier keys or values, and new ones: batch, heads, length, size.

@@ -49,7 +49,7 @@ int Select::chosen_input(const Mat& condition) const {
     return fail("a condition of type %s", dtype_name(condition.dtype));
 }
 
-int Select::pass_checked(const std::vector<Mat>& bottoms, Mat* top, const Option& opt) const {
+int Select::pass_checked(const std::vector<Mat>& bottoms, Mat* top) const {
     const int chosen = chosen_input(bottoms[0]);
     if (chosen < 0) return chosen;
     if (chosen == 2)
@@ -57,13 +57,12 @@ int Select::pass_checked(const std::vector<Mat>& bottoms, Mat* top, const Option
             "this does not hold for the inputs; convert the model with the sizes (--shape) or "
             "constants (--constant) that it shall run with");
     if (bottoms[1].dims == 0) return fail("input 1 is missing");
-    *top = bottoms[1].clone(opt.blob_allocator);
-    return top->dims == 0 ? (int)kOutOfMemory : (int)kOk;
+    *top = bottoms[1];
+    return kOk;
 }
 
-int Select::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
-                    const Option& opt) const {
-    if (bottoms.size() == 2 && tops.size() == 1) return pass_checked(bottoms, &tops[0], opt);
+int Select::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option&) const {
+    if (bottoms.size() == 2 && tops.size() == 1) return pass_checked(bottoms, &tops[0]);
     if (bottoms.size() != 3 || tops.size() != 1)
         return fail("expected 3 inputs and 1 output, got %zu and %zu", bottoms.size(), tops.size());
     const int chosen = choose_input(bottoms[0]);
@@ -71,6 +70,13 @@ int Select::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     if (bottoms[(size_t)chosen].dims == 0) return fail("input %d is missing", chosen);
     tops[0] = bottoms[(size_t)chosen];
     return kOk;
+}
+
+void Select::plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in,
+                          const Option& opt, std::vector<BlobLayout>* out) const {
+    if (in.size() != 2) return TensorOperator<Select>::plan_layouts(plan, in, opt, out);
+    out->assign(1, in[1]);
+    (*out)[0].shares = 1;
 }
 
 QUOLL_DEFINE_LAYER(Select)
