@@ -14,13 +14,13 @@ WORDS, LONGEST = 50, 64
 
 class Decoder:
     def __init__(self, width=64, heads=4, shared=2, layers=2, hidden=96, bits=4, block=32, zeros=False, separate=False, norms=False,
-                 window=-1, softcap=0., sinks=False, long_rope=False, gelu=False, experts=0):
+                 window=-1, softcap=0., sinks=False, long_rope=False, gelu=False):
         self.rng = np.random.default_rng(3)
         self.nodes, self.constants, self.made = [], [], 0
         self.bits, self.block, self.zeros = bits, block, zeros
         self.heads, self.shared, self.layers, self.size = heads, shared, layers, width // heads
         self.separate, self.norms, self.window, self.softcap, self.sinks = separate, norms, window, softcap, sinks
-        x = self.add('Gather', [self.random('embedding', WORDS, width), 'input_ids'])
+        x = self.add('Gather', [self.random(WORDS, width), 'input_ids'])
         self.lengths()
         self.positions(long_rope)
         own, kept = heads * self.size, shared * self.size
@@ -28,7 +28,7 @@ class Decoder:
         for i in range(layers):
             mixed = self.product(self.attention(i, skip, width, own, kept), own, width)
             skip, x = self.skip_norm(x, mixed, width)
-            y = self.experts(skip, width, hidden, experts) if experts else self.mlp(skip, width, hidden, gelu)
+            y = self.mlp(skip, width, hidden, gelu)
             skip, x = self.skip_norm(x, y, width)
         logits = self.product(skip, width, WORDS)
         self.add('Identity', [logits], outputs=['logits'])
@@ -39,7 +39,7 @@ class Decoder:
         self.constants.append(numpy_helper.from_array(np.asarray(array), f'w{self.made}'))
         return f'w{self.made}'
 
-    def random(self, _, *shape, scale=1.):
+    def random(self, *shape, scale=1.):
         return self.constant((scale * self.rng.standard_normal(shape)).astype(np.float32))
 
     def gain(self, size):
@@ -48,7 +48,7 @@ class Decoder:
     def add(self, op, inputs, outputs=None, count=1, **attributes):
         self.made += 1
         outputs = outputs or [f'v{self.made}_{i}' for i in range(count)]
-        own = op in ('MatMulNBits', 'GroupQueryAttention', 'SkipSimplifiedLayerNormalization', 'RotaryEmbedding', 'QuickGelu', 'MoE')
+        own = op in ('MatMulNBits', 'GroupQueryAttention', 'SkipSimplifiedLayerNormalization', 'QuickGelu')
         self.nodes.append(helper.make_node(op, inputs, outputs, f'n{self.made}', domain='com.microsoft' if own else '', **attributes))
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -75,7 +75,7 @@ class Decoder:
 
     def product(self, x, k, n):
         if not self.bits:
-            return self.add('MatMul', [x, self.random('weight', k, n, scale=k ** -0.5)])
+            return self.add('MatMul', [x, self.random(k, n, scale=k ** -0.5)])
         blocks = -(-k // self.block)
         packed = self.rng.integers(0, 256, (n, blocks, self.block * self.bits // 8)).astype(np.uint8)
         scales = (self.rng.uniform(0.5, 1, n * blocks) * k ** -0.5 / 2 ** (self.bits - 2)).astype(np.float32)
@@ -101,7 +101,7 @@ class Decoder:
             parts = [self.product(x, width, own + 2 * kept), '', '']
         inputs = [*parts, *old, self.seqlens, self.total, *self.caches]
         if self.sinks:
-            inputs += ['', '', self.random('sink', self.heads)]
+            inputs += ['', '', self.random(self.heads)]
         window = self.window if i % 2 else -1
         return self.add('GroupQueryAttention', inputs, [f'mixed{i}', *new], num_heads=self.heads, kv_num_heads=self.shared, do_rotary=1,
                         local_window_size=window, softcap=self.softcap, scale=self.size ** -0.5)[0]
@@ -119,11 +119,6 @@ class Decoder:
         else:
             gate = self.add('Mul', [gate, self.add('Sigmoid', [gate])])
         return self.product(self.add('Mul', [gate, up]), hidden, width)
-
-    def experts(self, x, width, hidden, count):
-        routes = self.add('Reshape', [self.product(x, width, count), self.constant(np.int64([-1, count]))])
-        return self.add('MoE', [x, routes, self.random('fc1', count, hidden, width, scale=width ** -0.5), '',
-                                self.random('fc2', count, width, hidden, scale=hidden ** -0.5)], k=2, activation_type='silu', normalize_routing_weights=1)
 
     def finish(self):
         value = helper.make_tensor_value_info
