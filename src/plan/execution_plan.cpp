@@ -45,7 +45,7 @@ void keep(std::vector<std::shared_ptr<const T>>* list, size_t most,
 }  // namespace
 
 const Select* as_select(const Layer& layer) {
-    return layer.bottoms.empty() ? nullptr : as<Select>(&layer);
+    return layer.bottoms.size() < 3 ? nullptr : as<Select>(&layer);
 }
 
 const LoopEnd* as_loop(const NetGraph& graph, const Layer& layer) {

@@ -21,7 +21,7 @@ class Select;
 class LoopEnd;
 
 // The layer as a Select, whose inputs behind the first are computed only when they are chosen; null
-// if it is none.
+// if it is none. A check, which has two inputs, is a layer like any other.
 const Select* as_select(const Layer& layer);
 // The layer as the end of a loop whose start is in the graph; its other inputs are computed in each
 // iteration. Null if it is none, or has no start: then it is a layer like any other.

@@ -9,6 +9,7 @@ static const std::vector<LayerCase> kCases = {
         .range(0, 0, 0)
         .items_not_alone(),
     LayerCase({Shape(1, DType::u8), Shape(5), Shape(2, 3, 8)}, "").range(0, 0, 1).items_not_alone(),
+    LayerCase({Shape(1), Shape(5, 3, 16)}, "").range(0, 1, 2).items_not_alone(),
 };
 QUOLL_LAYER_CASES(Select, kCases)
 
@@ -56,6 +57,25 @@ TEST(Select, chooses_its_condition) {
     ASSERT_EQ(0, ex.input("x", x));
     ASSERT_EQ(0, ex.extract("out", out));
     EXPECT_EQ(2.f, out[0]);
+}
+
+TEST(Select, checks_without_a_choice) {
+    const char* const text =
+        "7767517\n3 3\nInput c 0 1 c\nInput x 0 1 x\nSelect sizes_agree 2 1 c x out\n";
+    Net net;
+    ASSERT_EQ(0, net.load_param_mem(text));
+    for (int condition = 0; condition < 2; condition++) {
+        Mat c(1), x(3), out;
+        c.fill((float)condition), x.fill(-2.f);
+        Extractor ex = net.create_extractor();
+        ASSERT_EQ(0, ex.input("c", c));
+        ASSERT_EQ(0, ex.input("x", x));
+        const int status = ex.extract("out", out);
+        EXPECT_EQ(condition != 0, status == 0);
+        if (status == 0) {
+            EXPECT_EQ(-2.f, out[2]);
+        }
+    }
 }
 
 }  // namespace quoll

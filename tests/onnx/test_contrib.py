@@ -372,6 +372,76 @@ def test_group_query_attention_of_open_sizes(tmp_path):
             assert have[name].shape == want.shape and np.abs(have[name] - want).max() < 1e-5, f'{name} of {extents}'
 
 
+class Cached:
+    """GroupQueryAttention between caches, in quoll and in ONNX Runtime. `past`: the caches' length; None: known at run time."""
+    HEADS, SHARED, SIZE, LONGEST = 4, 2, 16, 64
+
+    def __init__(self, folder, batch, steps, past, rotary=True, packed=False, sink=False, **attributes):
+        onnxruntime = pytest.importorskip('onnxruntime')
+        own, shared = self.HEADS * self.SIZE, self.SHARED * self.SIZE
+        width = own + 2 * shared
+        self.sizes = {'q': [batch, steps, width]} if packed else {'q': [batch, steps, own], 'k': [batch, steps, shared], 'v': [batch, steps, shared]}
+        self.sizes |= {n: [batch, self.SHARED, past, self.SIZE] for n in ('old_k', 'old_v')}
+        angles = rand(self.LONGEST, self.SIZE // 2)
+        constants = ({'cos': np.cos(angles), 'sin': np.sin(angles)} if rotary else {}) | ({'sink': 2 * rand(self.HEADS)} if sink else {})
+        names = ['q', '' if packed else 'k', '' if packed else 'v', 'old_k', 'old_v', 'lengths', 'total']
+        names += ['cos', 'sin'] if rotary else ['', '']
+        names += ['', '', 'sink'] if sink else []
+        self.outputs = ['y', 'new_k', 'new_v']
+        node = helper.make_node('GroupQueryAttention', names, self.outputs, domain='com.microsoft', num_heads=self.HEADS, kv_num_heads=self.SHARED,
+                                do_rotary=int(rotary), **attributes)
+        inputs = [helper.make_tensor_value_info(n, 1, [f'{n}{i}' if d is None else d for i, d in enumerate(s)]) for n, s in self.sizes.items()]
+        inputs += [helper.make_tensor_value_info('lengths', TensorProto.INT32, [batch]), helper.make_tensor_value_info('total', TensorProto.INT32, [])]
+        results = {'y': [batch, steps, own], 'new_k': [batch, self.SHARED, None, self.SIZE], 'new_v': [batch, self.SHARED, None, self.SIZE]}
+        graph = helper.make_graph([node], 'g', inputs, [helper.make_tensor_value_info(n, 1, s) for n, s in results.items()],
+                                  [numpy_helper.from_array(a, n) for n, a in constants.items()])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17), helper.make_opsetid('com.microsoft', 1)], ir_version=8)
+        onnx.save(model, folder / 'm.onnx')
+        self.folder, self.net = folder, convert(folder / 'm.onnx', folder)
+        self.session = onnxruntime.InferenceSession(model.SerializeToString(), providers=['CPUExecutionProvider'])
+
+    def check(self, batch, steps, buffer, lengths):
+        """lengths: of each item's keys in the end. Queries and keys behind them are padding."""
+        extents = [batch, None, buffer, None]
+        feeds = {n: rand(*((batch, steps)[i] if d is None and n in 'qkv' else extents[i] if d is None else d for i, d in enumerate(s)))
+                 for n, s in self.sizes.items()}
+        total = max(max(lengths), steps)
+        feeds |= {'lengths': np.int32(lengths) - 1, 'total': np.array(total, np.int32)}
+        have, wants = run(self.net, feeds, self.outputs, self.folder), self.session.run(self.outputs, feeds)
+        for name, want in zip(self.outputs, wants):
+            assert have[name].shape == want.shape, name
+            for b, length in enumerate(lengths):
+                used = length if name != 'y' else min(steps, length)
+                a, w = (x[b][:used] if name == 'y' else x[b][:, :used] for x in (have[name], want))
+                assert np.abs(a - w).max() < 1e-5, f'{name} of item {b}, {batch} x {steps} of {lengths} in {buffer}'
+
+
+@pytest.mark.parametrize('options', [
+    {}, {'rotary': False}, {'rotary_interleaved': 1}, {'packed': True}, {'local_window_size': 3}, {'softcap': 2.}, {'sink': True},
+    {'packed': True, 'sink': True, 'local_window_size': 4, 'scale': 0.3}], ids=lambda o: '-'.join(o) or 'plain')
+@pytest.mark.parametrize('batch, steps, buffer, lengths', [
+    (1, 5, 12, [5]), (1, 1, 12, [6]), (1, 1, 12, [12]), (1, 3, 12, [9]), (2, 5, 12, [5, 3]), (3, 1, 12, [6, 4, 9]), (2, 1, 6, [7, 4])])
+def test_group_query_attention_in_buffers(options, batch, steps, buffer, lengths, tmp_path):
+    """Caches longer than their keys, and items of different lengths: their lengths were taken for the number of keys."""
+    Cached(tmp_path, batch, steps, buffer, **options).check(batch, steps, buffer, lengths)
+
+
+def test_group_query_attention_in_buffers_of_any_batch_and_steps(tmp_path):
+    """Prompt, several tokens, and one, as in a conversation."""
+    net = Cached(tmp_path, None, None, 12, local_window_size=5)
+    for batch, steps, lengths in ((1, 5, [5]), (2, 5, [5, 2]), (2, 1, [6, 3]), (1, 3, [9]), (1, 1, [12])):
+        net.check(batch, steps, 12, lengths)
+
+
+def test_group_query_attention_of_open_caches_refuses_other_lengths(tmp_path):
+    net = Cached(tmp_path, None, None, None)
+    net.check(2, 4, 0, [4, 3])
+    net.check(2, 1, 5, [6, 6])
+    for batch, lengths in ((1, [4]), (2, [6, 5])):
+        with pytest.raises(Failure, match=r'past_key_is_as_long_as_seqlens_k_says\] this does not hold.*--shape'):
+            net.check(batch, 1, 5, lengths)
+
+
 def test_group_query_attention_of_keys_of_unknown_width(tmp_path):
     """They were left out, and only those of the cache attended to."""
     sizes = {'q': [1, 1, 64], 'k': [1, 1, 'width'], 'v': [1, 1, 32], 'old_k': [1, 2, 3, 16], 'old_v': [1, 2, 3, 16]}

@@ -184,6 +184,8 @@ public:
     std::string unique(const std::string& wish);
     // A name that no other value has, either.
     std::string unique_value(const std::string& wish);
+    // Names of values that several nodes need alike, by a text of what they follow from.
+    std::map<std::string, std::vector<std::string>> shared_values;
     void reserve(const std::string& name) { names_.insert(name); }
     // A value that a node of the file will make.
     void reserve_value(const std::string& name) { reserved_values_.insert(name); }

@@ -690,6 +690,121 @@ bool norm_heads(Op& op, Nodes& n, Scores* s) {
     return n.ok();
 }
 
+// What GroupQueryAttention keeps of earlier calls. The caches may be longer than the keys in them
+// (buffers that calls share), and items of a batch may have different numbers of keys: seqlens_k
+// says how many an item has in the end, less 1. Where lengths are known only at run time and caches
+// are of open length, all of a cache has to be keys, which keeps the usual case fast; a run checks.
+struct Caches {
+    bool any = false;      // there are earlier keys
+    bool by_item = false;  // `past` is a number an item; else one scalar for all
+    std::string past;      // of keys, before those of this call
+    std::string rows;  // by_item: rows of [cache, new, zeros] that are an item's, batch x length
+};
+
+// The scalar `x`; a run in which caches have other lengths than it is an error. The layer's name is
+// part of the message.
+std::string if_full(Op& op, Nodes& n, const std::string& full, const std::string& x) {
+    Value *condition = n.value(full), *v = n.value(x);
+    if (!n.ok() || !condition || !v || condition->is_constant()) return x;
+    op.c.note(
+        "caches of open length have to be as long as seqlens_k and total_sequence_length say; a "
+        "run checks. Give past_key and past_value sizes (--shape) for buffers that are longer, or "
+        "for items of different lengths (GroupQueryAttention)");
+    return n.emit("Select", [&](Op& layer) {
+        const std::string from = layer.plain(v), flag = layer.plain(condition);
+        if (from.empty() || flag.empty()) return false;
+        ModelLayer& made = layer.emit("Select", {flag, from});
+        made.name = op.c.unique(op.node.label() + "/past_key_is_as_long_as_seqlens_k_says");
+        layer.set(0, v->type, v->shape, v->form, made.outputs[0]);
+        return true;
+    });
+}
+
+// The rows of an item's keys in [cache, new, zeros], whose lengths are buffer, steps and 1.
+std::string rows_of_items(Nodes& n, const std::string& past, const std::string& buffer,
+                          const std::string& steps, const std::string& total) {
+    const std::string at = count_to(n, n.add("Max", {buffer, total}));
+    const std::string since = n.add("Sub", {at, past});
+    const std::string zero = n.constant(Tensor::of_ints({0}, true));
+    const std::string is_new =
+        n.add("And", {n.add("GreaterOrEqual", {since, zero}), n.add("Less", {since, steps})});
+    const std::string is_old =
+        n.add("And", {n.add("Less", {at, past}), n.add("Less", {at, buffer})});
+    const std::string neither = n.add("Add", {buffer, steps});
+    return n.add("Where",
+                 {is_new, n.add("Add", {since, buffer}), n.add("Where", {is_old, at, neither})});
+}
+
+// Past and rows, which are the same for all layers of a decoder.
+bool measure_caches(Op& op, Nodes& n, const std::string& q, Caches* c) {
+    const auto scalar = [&](int64_t i) { return n.constant(Tensor::of_ints({i}, true)); };
+    const std::string buffer = size_of(n, n.in(3), 2), steps = size_of(n, q, 2);
+    const std::string lengths = n.reshape(n.cast(n.in(5), ElementType::kInt64), {-1});
+    const std::string more = n.add("Sub", {scalar(1), steps});
+    const std::string past = n.add("Max", {n.add("Add", {lengths, more}), scalar(0)});
+    const std::string total = n.squeeze(n.reshape(n.cast(n.in(6), ElementType::kInt64), {-1}), {0});
+    const std::string end = n.add("Add", {buffer, steps});
+    const std::string off = n.add("ReduceMax", {n.add("Abs", {n.add("Sub", {past, buffer})})},
+                                  {{"keepdims", attribute_of((int64_t)0)}});
+    const std::string full =
+        n.add("And", {n.add("Equal", {off, scalar(0)}), n.add("Equal", {total, end})});
+    const Value* known = n.value(full);
+    if (!n.ok() || !known) return false;
+    const bool is_full = known->is_constant() && known->constant->int_at(0);
+    c->by_item = known->is_constant() ? !is_full : op.in(3)->shape[2].known();
+    if (!c->by_item) {
+        c->past = if_full(op, n, full, buffer);
+        return n.ok();
+    }
+    c->past = unsqueeze(n, past, {1});
+    c->rows = rows_of_items(n, c->past, buffer, steps, total);
+    return n.ok();
+}
+
+bool find_caches(Op& op, Nodes& n, const std::string& q, Caches* c) {
+    if (!op.has(3) || op.in(3)->shape[2].is(0)) return true;
+    if (!op.has(4) || !op.has(5) || !op.has(6))
+        return op.fail("it lacks past_value, seqlens_k or total_sequence_length");
+    c->any = true;
+    const Dim buffer = op.in(3)->shape[2], steps = n.value(q)->shape[2];
+    if (!same(buffer, buffer) || !same(steps, steps)) return measure_caches(op, n, q, c);
+    const Symbols& symbols = op.c.symbols;
+    const std::string key = "GroupQueryAttention " + n.in(5) + " " + n.in(6) + " " +
+                            symbols.text(buffer) + " " + symbols.text(steps);
+    std::vector<std::string>& made = op.c.shared_values[key];
+    if (made.empty()) {
+        if (!measure_caches(op, n, q, c)) return false;
+        made = {c->past, c->rows};
+    }
+    c->past = made[0], c->rows = made[1];
+    c->by_item = !c->rows.empty();
+    return true;
+}
+
+// Earlier keys or values, and new ones: batch, heads, length, size.
+std::string with_cache(Op& op, Nodes& n, const Caches& c, const std::string& cache,
+                       const std::string& x) {
+    if (!c.any) return x;
+    const Attributes along = {{"axis", attribute_of((int64_t)2)}};
+    const std::string all = n.add("Concat", {cache, x}, along);
+    const Value* v = n.value(all);
+    if (!c.by_item || !n.ok() || !v) return all;
+    if (!v->shape[1].known() || !v->shape[3].known()) {
+        op.fail("heads of unknown number or size");
+        return "";
+    }
+    const int64_t heads = v->shape[1].value, size = v->shape[3].value;
+    const std::string padded = n.add("Pad", {all, n.ints({0, 0, 0, 0, 0, 0, 1, 0}), n.scalar(0.f)});
+    // Rows of all items and heads as one matrix.
+    const std::string own = unsqueeze(n, count_to(n, size_of(n, all, 0)), {1});
+    const std::string head =
+        n.add("Add", {n.add("Mul", {own, n.ints({heads})}),
+                      count_to(n, n.constant(Tensor::of_ints({heads}, true)))});
+    const std::string first = n.add("Mul", {head, size_of(n, padded, 2)});
+    const std::string rows = n.add("Add", {unsqueeze(n, first, {2}), unsqueeze(n, c.rows, {1})});
+    return n.add("Gather", {n.reshape(padded, {-1, size}), rows});
+}
+
 // com.microsoft GroupQueryAttention: query, key, value, past_key, past_value, seqlens_k,
 // total_sequence_length, cos_cache, sin_cache.
 bool group_query_attention(Op& op) {
@@ -703,10 +818,6 @@ bool group_query_attention(Op& op) {
                       {"query_seqlens", 16, -1},
                       {"output_qk", -1, 3}}))
         return false;
-    if (op.has(3) && !op.in(0)->shape[0].is(1))
-        op.c.note(
-            "caches of all items of a batch are as long as past_key says, whatever seqlens_k does "
-            "(GroupQueryAttention)");
     Nodes n(op);
     std::string parts[3] = {n.in(0), n.in(1), n.in(2)};
     if (!op.has(1)) {
@@ -723,8 +834,9 @@ bool group_query_attention(Op& op) {
     s.k = split_heads(n, parts[1], shared);
     s.v = split_heads(n, parts[2], shared);
     if (!n.ok() || !norm_heads(op, n, &s)) return false;
-    const bool past = op.has(3) && !op.in(3)->shape[2].is(0);
-    if (past) s.offset = size_of(n, n.in(3), 2);
+    Caches caches;
+    if (!find_caches(op, n, s.q, &caches)) return false;
+    s.offset = caches.by_item ? unsqueeze(n, caches.past, {2, 3}) : caches.past;
     if (op.attr("do_rotary", 0)) {
         Rotation r;
         r.cos = n.in(7), r.sin = n.in(8), r.interleaved = op.attr("rotary_interleaved", 0) == 1;
@@ -732,15 +844,13 @@ bool group_query_attention(Op& op) {
         if (!cache || !op.has(8) || !cache->shape.back().known()) return op.fail("its caches");
         r.size = 2 * cache->shape.back().value;
         std::string at = count_to(n, size_of(n, s.q, 2));
-        if (past) at = n.add("Add", {at, s.offset});
-        r.positions = op.has(9) ? n.in(9) : unsqueeze(n, at, {0});
+        if (caches.any) at = n.add("Add", {at, caches.past});
+        r.positions = op.has(9) ? n.in(9) : caches.by_item ? at : unsqueeze(n, at, {0});
         s.q = rotate(op, n, s.q, r), s.k = rotate(op, n, s.k, r);
         if (s.q.empty() || s.k.empty()) return false;  // a Concat would leave it out
     }
-    if (past) {
-        s.k = n.add("Concat", {n.in(3), s.k}, {{"axis", attribute_of((int64_t)2)}});
-        s.v = n.add("Concat", {n.in(4), s.v}, {{"axis", attribute_of((int64_t)2)}});
-    }
+    s.k = with_cache(op, n, caches, n.in(3), s.k);
+    s.v = with_cache(op, n, caches, n.in(4), s.v);
     const std::string k = s.k, v = s.v;
     s.scale = op.attr_float("scale", 0.f);
     s.softcap = op.attr_float("softcap", 0.f);
@@ -751,6 +861,8 @@ bool group_query_attention(Op& op) {
         s.sink = n.scalar(0.f);
     const int64_t window = op.attr("local_window_size", -1);
     if (window > 0) s.left = window - 1;
+    if (op.has(10) && caches.by_item)
+        return op.fail("attention_bias beside caches that are longer than their keys");
     if (op.has(10)) s.bias.push_back(n.in(10));
     return n.ok() && attend(op, n, &s) && n.set(0, join_heads(n, s.out)) && n.set(1, k) &&
            n.set(2, v);
@@ -772,7 +884,7 @@ OpTable attention_ops() {
         {ms, "DecoderMaskedMultiHeadAttention", 1, 0, decoder_masked_attention,
          "one beam; masks of rank 2, 3, or a length an item"},
         {ms, "GroupQueryAttention", 1, 0, group_query_attention,
-         "caches of floats that grow; all items of a batch of one length"},
+         "caches of floats; of open length: as long as seqlens_k says"},
         {ms, "RotaryEmbedding", 1, 0, ms_rotary_embedding, "no scale", 3},
         {ms, "MRotaryEmbedding", 1, 0, multimodal_rotary_embedding, "no scale", 4},
     };
