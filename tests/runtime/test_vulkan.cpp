@@ -420,6 +420,48 @@ TEST_F(Vulkan, lengths_of_nan) {
     }
 }
 
+// Vulkan's division may be off by 2.5 units in the last place, which whole numbers must not show.
+TEST_F(Vulkan, quotients_are_those_of_the_cpu) {
+    // The convolution changes nothing: without one the device would not be worth its copies.
+    const char* const text =
+        "7767517\n4 4\nInput a 0 1 a\nInput b 0 1 b\nBinaryOp divide 2 1 a b q 0=3\n"
+        "ConvolutionDepthWise deep 1 1 q out 0=3 1=5 4=2 6=75 7=3\n";
+    float weights[1 + 3 * 25] = {};
+    for (int q = 0; q < 3; q++) weights[1 + q * 25 + 12] = 1.f;
+    Net net;
+    const auto backend = std::make_shared<CountingBackend>(net.opt);
+    net.add_backend(backend);
+    ASSERT_EQ(0, net.load_param_mem(text));
+    ASSERT_GT(net.load_model((const unsigned char*)weights), 0);
+    Mat a(64, 64, 3), b(64, 64, 3), out;
+    uint32_t state = 1;
+    const auto random = [&] { return (state = state * 1664525u + 1013904223u) >> 8; };
+    for (int q = 0; q < 3; q++)
+        for (int i = 0; i < 64 * 64; i++) {
+            float &x = a.channel(q)[i], &y = b.channel(q)[i];
+            if (q < 2) {  // exact ones, half of them half way between two whole numbers
+                y = (float)(random() % 4095 + 1) / 65536.f;
+                x = (float)(i % 2047 + 1) * 0.5f * y;
+            } else {
+                y = (float)(random() + 1) * 1e-9f;
+                x = (float)(random() % 2 ? 1 : -1) * (float)(random() + 1) * 1e-6f;
+            }
+        }
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(0, ex.input("a", a));
+    ASSERT_EQ(0, ex.input("b", b));
+    ASSERT_EQ(0, ex.extract("out", out));
+    EXPECT_EQ(1, backend->count("binary") + backend->count("binary_strided"));
+    int others = 0;
+    for (int q = 0; q < 3; q++)
+        for (int i = 0; i < 64 * 64; i++) {
+            const float want = a.channel(q)[i] / b.channel(q)[i], got = out.channel(q)[i];
+            others += want != got;
+            ASSERT_TRUE(q == 2 || want == got) << q << " " << i << ": " << got << ", not " << want;
+        }
+    EXPECT_LE(others, 2);
+}
+
 // A point that is NaN is the edge, as on the CPU.
 TEST_F(Vulkan, points_of_nan) {
     for (const char* sampling : {"1", "2", "3"}) {

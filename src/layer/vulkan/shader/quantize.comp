@@ -12,6 +12,7 @@
 #endif
 #ifndef FROM_INT
 #include "affine8.glsl"
+#include "quotient.glsl"
 #endif
 
 layout(constant_id = 0) const int kActivation = 0;
@@ -43,7 +44,7 @@ void main() {
 #else
     precise float v = float(x[x_first + i]);
     if (kAffine) {
-        y[y_first + i] = affine_int8(v / factors[0], zero);
+        y[y_first + i] = affine_int8(quotient(v, factors[0]), zero);
         return;
     }
 #endif

@@ -32,18 +32,14 @@ float binary(float a, float b, int operation) {
     return 0.0;
 }
 #else
+#include "quotient.glsl"
+
 // floor(a / b) for the quotient as IEEE 754 rounds it: Vulkan's may be off where it is near a whole
 // number.
 float floored_quotient(float a, float b) {
     const float q = a / b, n = floor(q + 0.5);
     if (abs(q) < 8388608.0 && abs(q - n) < 1e-6 * abs(n)) {
-        // a - n b, the product of two halves each without a rounding.
-        const float nh = uintBitsToFloat(floatBitsToUint(n) & 0xfffff000u), nl = n - nh;
-        const float bh = uintBitsToFloat(floatBitsToUint(b) & 0xfffff000u), bl = b - bh;
-        precise float rest = a - nh * bh;
-        rest = rest - nh * bl;
-        rest = rest - nl * bh;
-        rest = rest - nl * bl;
+        const float rest = rest_of(a, n, b);
         // It was rounded up to n if it is not below n by half the distance to the next float.
         const uint bits = floatBitsToUint(n);
         const float power = uintBitsToFloat(bits & 0x7f800000u);
@@ -62,7 +58,7 @@ float binary(float a, float b, int operation) {
         case 2:
             return a * b;
         case 3:
-            return a / b;
+            return quotient(a, b);
         case 4:
             return maximum(a, b);
         case 5:
@@ -70,7 +66,7 @@ float binary(float a, float b, int operation) {
         case 7:
             return b - a;
         case 8:
-            return b / a;
+            return quotient(b, a);
         case 15:
             return floored_quotient(a, b);
         case 16:
