@@ -108,11 +108,11 @@ emulate_models() {
         ENGINERUN_PREFIX='qemu-aarch64 -L /usr/aarch64-linux-gnu' "${pytest[@]}" tests/python/test_models.py -k 'trained or digits'
 }
 
-# emulate_kernels CPU: those whose kernels a processor picks by its features. Two tests of layers, which take an emulator of tile units
-# longest, run on max alone.
+# emulate_kernels CPU [MORE]: tests of kernels, which a processor picks by its features, and MORE. Layers on tile units, which take an
+# emulator longest, run on max, and on one with bf16 products alone.
 emulate_kernels() {
     suite "aarch64 kernels on $1" env QEMU_CPU="$1" GTEST_FILTER='-SplitLayers.turned_constants:SplitLayers.values_that_are_not_finite' ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
-        -j "$(nproc)" -R '^test_(attention|cast|cpu_features|dwconv|gemm|gemm_planar|int8|int8_blocks|int8_tiles|kernel_set|sme|split|split_layers|winograd)$'
+        -j "$(nproc)" -R "^test_(attention|cast|cpu_features|dwconv|gemm|gemm_planar|int8|int8_blocks|int8_tiles|kernel_set|sme|split|winograd${2:+|$2})\$"
 }
 
 mkdir -p $logs
@@ -151,8 +151,9 @@ if step 'build for aarch64' scripts/build.sh aarch64; then
     plans='^test_threads$|^test_backend$|^test_layouts$'
     emulate cortex-a53 'scalar neon' "$plans"
     # Of operators four that are products, which have kernels of their own here (SVE of 512 bits, half floats, int8). Tile units take
-    # an emulator longest: few random graphs, and nothing of memory or of malformed files, which are the same as above.
-    emulate max 'asimdhp i8mm sve2' "^layer[.]|$plans|^test_(allocations|out_of_memory|random_graphs)$|^fuzz_"
+    # an emulator longest: few random graphs, and nothing of memory, of plans (whole models run
+    # them) or of malformed files, which are the same as above.
+    emulate max 'asimdhp i8mm sve2' "^layer[.]|$plans|^test_(allocations|out_of_memory|plan|random_graphs|run_buffers)$|^fuzz_"
     step 'aarch64 random graphs on max' env QEMU_CPU=max QUOLL_GRAPHS=0:8 qemu-aarch64 -L /usr/aarch64-linux-gnu \
         build-aarch64/bin/tests/test_random_graphs --gtest_filter='*AnswersAreThoseOfTheReference*'
     suite 'aarch64 products on max' env QEMU_CPU=max ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
@@ -163,7 +164,7 @@ if step 'build for aarch64' scripts/build.sh aarch64; then
     # Panels of more columns than int8 products take, and vectors between those of the kernel that stores bytes.
     for bytes in 256 48; do
         suite "aarch64 int8 with SVE of $((8 * bytes)) bits" env QEMU_CPU=max,sme=off,sve-default-vector-length=$bytes \
-            ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 -R '^test_int8(_blocks)?$'
+            ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 -j "$(nproc)" -R '^test_int8(_blocks)?$'
         step "aarch64 int8 network with SVE of $((8 * bytes)) bits" env QEMU_CPU=max,sme=off,sve-default-vector-length=$bytes \
             qemu-aarch64 -L /usr/aarch64-linux-gnu build-aarch64/bin/tests/test_threads --gtest_filter='Threads/Graphs.int8/shufflenet_v2'
     done
@@ -171,7 +172,7 @@ if step 'build for aarch64' scripts/build.sh aarch64; then
     # without SVE2; of these with SME of 128 and 512 bits (256 above), without what SME need not have in streaming mode.
     for cpu in cortex-a76 cortex-a76,midr=0x411fd050 neoverse-n1 max,sve=off,sme=off max,sve-default-vector-length=16,sme-default-vector-length=64,sme_fa64=off \
         max,sve-default-vector-length=32,sme-default-vector-length=16,sme_fa64=off a64fx; do
-        emulate_kernels "$cpu"
+        emulate_kernels "$cpu" "$([ $cpu != max,sve=off,sme=off ] || echo split_layers)"
     done
     emulate_models cortex-a76 asimddp
     emulate_models neoverse-n1 asimddp

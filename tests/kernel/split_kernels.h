@@ -25,6 +25,13 @@ inline std::vector<const SplitGemmKernels*> all_kernels() {
     return all;
 }
 
+// Emulated units take seconds for what machines do in milliseconds: fewer cases of a kind then.
+#ifdef QUOLL_EMULATED_CPU
+inline constexpr bool kFewCases = true;
+#else
+inline constexpr bool kFewCases = false;
+#endif
+
 #define QUOLL_NEED_KERNELS() \
     if (all_kernels().empty()) GTEST_SKIP() << "neither AMX, AVX-512 to emulate it, nor SME"
 

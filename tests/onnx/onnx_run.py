@@ -11,9 +11,9 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get('QUOLL_BIN', ROOT / 'build' / 'bin'))
 
-
-# QUOLL_TEST_GPU: the number of a Vulkan device. Nets run there as far as the device can, whether it is worth their copies or not.
-GPU = os.environ.get('QUOLL_TEST_GPU', '')
+sys.path.insert(0, str(ROOT / 'tests'))
+import device_server  # noqa: E402
+from device_server import GPU  # noqa: E402
 
 
 class Failure(Exception):
@@ -25,8 +25,11 @@ WITH_PYTHON = dict(os.environ, PATH=os.path.dirname(sys.executable) + os.pathsep
 
 
 def run_program(arguments, timeout=300):
-    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, errors='replace',
-                          timeout=timeout, env=WITH_PYTHON)
+    if pathlib.Path(arguments[0]).name == device_server.PROGRAM:
+        done = device_server.run(*arguments, timeout=timeout)
+    else:
+        done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, errors='replace',
+                              timeout=timeout, env=WITH_PYTHON)
     if done.returncode:
         raise Failure(f'{pathlib.Path(arguments[0]).name}: exit code {done.returncode}: '
                       + done.stderr.strip()[-600:])
@@ -74,7 +77,7 @@ def run(net, inputs, outputs, folder, *options, program=None):
     if program:
         arguments = [*program, *net, *options]
     elif GPU and '--gpu' not in options:
-        arguments = [BIN / 'tests' / 'enginerun_device', *net, *options, '--gpu', GPU]
+        arguments = [BIN / 'tests' / device_server.PROGRAM, *net, *options, '--gpu', GPU]
     else:
         arguments = [BIN / 'enginerun', *net, *options]
     tables = strings_of(net)

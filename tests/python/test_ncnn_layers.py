@@ -3,15 +3,12 @@
 CONFIGS random configurations an operator; those that ncnn itself refuses are replaced. Ours run as they are, with two
 threads, with half floats and bf16 as storage, and as a batch of three, TOGETHER side by side in one net, since starting
 the program takes longest; ncnn's answers are its plain fp32 ones throughout, of one layer at a time.
-ENGINERUN names the runner (default enginerun, or enginerun_device: conftest.py), ENGINERUN_PREFIX a command in front of it (an emulator).
 """
 import dataclasses
 import functools
 import importlib
 import os
 import pathlib
-import shlex
-import subprocess
 import tempfile
 import zlib
 
@@ -20,15 +17,13 @@ import layer_configs
 import numpy as np
 import pytest
 
-from conftest import BIN, enginerun_of_device, run_program
+from conftest import enginerun_of_device, run_program
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 # (operator, generator of a Config) of layer_configs.py and layer_configs_<family>.py; an operator may be in several.
 GENERATORS = [pytest.param(op, make, id=op + path.stem.removeprefix('layer_configs').replace('_', '-'))
               for path in sorted(pathlib.Path(__file__).parent.glob('layer_configs*.py'))
               for op, make in sorted(importlib.import_module(path.stem).GENERATORS.items())]
 PROGRAM, ON_GPU = enginerun_of_device()
-RUNNER = shlex.split(os.environ.get('ENGINERUN_PREFIX', '')) + [os.environ.get('ENGINERUN', str(BIN / PROGRAM))]
 CONFIGS = int(os.environ.get('QUOLL_ORACLE_CONFIGS', '50'))
 TOGETHER = 25
 # Largest error allowed, in units of the largest output: float sums in another order, and exp/pow approximations on both sides.
@@ -110,14 +105,14 @@ def run_ncnn(folder, op, config):
 
 def run_together(folder, op, configs, *args):
     write_nets(folder, op, *configs)
-    command, named = RUNNER + [str(folder / 'm.param'), str(folder / 'm.bin'), *args, *ON_GPU], list(zip(configs, tags(configs)))
+    command, named = [folder / 'm.param', folder / 'm.bin', *args, *ON_GPU], list(zip(configs, tags(configs)))
     for config, tag in named:
         for i, x in enumerate(config.inputs):
             np.save(folder / f'in{i}{tag}.npy', x)
             command += ['--input', f'in{i}{tag}={folder}/in{i}{tag}.npy']
         for i in range(config.outputs):
             command += ['--output', f'out{i}{tag}={folder}/out{i}{tag}.npy']
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    done = run_program(PROGRAM, *command)
     if done.returncode == 0:
         return [[np.load(folder / f'out{i}{tag}.npy') for i in range(config.outputs)] for config, tag in named]
     message = f'exit {done.returncode}: {done.stderr.strip()}'

@@ -10,9 +10,12 @@
 #ifdef INTS
 #define VALUE int
 #define NUMBER int
+#define IS_NAN(x) false
 #else
+#include "math.glsl"
 #define VALUE SCALAR
 #define NUMBER float
+#define IS_NAN(x) is_nan(x)
 #endif
 layout(constant_id = 0) const int kReduction = 0;  // ScatterReduction
 layout(constant_id = 1) const int kType = kS32;    // of INTS
@@ -27,16 +30,19 @@ layout(push_constant) uniform Push {
     uint chosen_sizes[4], chosen_steps[4];
 };
 
+// An update replaces NaN and may be NaN. Comparisons with a choice do not give that: NVIDIA's compiler
+// makes max() of them.
 NUMBER met(NUMBER a, NUMBER b) {
+    if (kReduction >= 3 && (IS_NAN(a) || IS_NAN(b))) return b;
     switch (kReduction) {
         case 1:
             return a + b;
         case 2:
             return a * b;
         case 3:
-            return b < a ? a : b;
+            return max(a, b);
         case 4:
-            return a < b ? a : b;
+            return min(a, b);
     }
     return b;
 }
