@@ -1,10 +1,12 @@
 // enginerun with all layers on a Vulkan device that can run there (unconditional_backend.cpp).
 //
 //   enginerun_device OPTIONS...    as enginerun
-//   enginerun_device --serve       one run for each line of standard input, a JSON array: the files for what the run
-//                                  prints and for its messages, then enginerun's options. Answers with its exit code.
+//   enginerun_device --serve       one run for each line of standard input, a JSON array: the files
+//                                  for what the run prints and for its messages, then enginerun's
+//                                  options. Answers with its exit code.
 //
-// Many small nets spend their time on opening the device: half a second each, one process after the other.
+// Many small nets spend their time on opening the device: half a second each, one process after
+// the other.
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
