@@ -112,7 +112,7 @@ emulate_models() {
 # emulator longest, run on max, and on one with bf16 products alone.
 emulate_kernels() {
     suite "aarch64 kernels on $1" env QEMU_CPU="$1" GTEST_FILTER='-SplitLayers.turned_constants:SplitLayers.values_that_are_not_finite' ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
-        -j "$(nproc)" -R "^test_(attention|cast|cpu_features|dwconv|gemm|gemm_planar|int8|int8_blocks|int8_tiles|kernel_set|sme|split|winograd${2:+|$2})\$"
+        -j "$(nproc)" -R "^test_(attention|cast|cpu_features|dwconv|gemm|gemm_planar|int8|int8_blocks|int8_tiles|kernel_set|sme|split[.][0-9]|winograd${2:+|$2})\$"
 }
 
 mkdir -p $logs
@@ -172,7 +172,7 @@ if step 'build for aarch64' scripts/build.sh aarch64; then
     # without SVE2; of these with SME of 128 and 512 bits (256 above), without what SME need not have in streaming mode.
     for cpu in cortex-a76 cortex-a76,midr=0x411fd050 neoverse-n1 max,sve=off,sme=off max,sve-default-vector-length=16,sme-default-vector-length=64,sme_fa64=off \
         max,sve-default-vector-length=32,sme-default-vector-length=16,sme_fa64=off a64fx; do
-        emulate_kernels "$cpu" "$([ $cpu != max,sve=off,sme=off ] || echo split_layers)"
+        emulate_kernels "$cpu" "$([ $cpu != max,sve=off,sme=off ] || echo 'split_layers[.][0-9]')"
     done
     emulate_models cortex-a76 asimddp
     emulate_models neoverse-n1 asimddp
