@@ -15,7 +15,9 @@ static int prepare_added(const ConvolutionFields& s, const Mat& added, DType dty
     if (added.empty()) return kOk;
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
-    if (dtype == DType::f32) QUOLL_RETURN_IF_ERROR(widened(added, opt, m));
+    if (dtype == DType::f32 && added.dtype == DType::bf16)
+        cast_bfloat16_to_float32(added, *m, temporary);
+    if (kHasF16F32 && added.dtype == DType::f16) cast_float16_to_float32(added, *m, temporary);
     if (dtype == DType::bf16 && added.dtype == DType::f32)
         cast_float32_to_bfloat16(added, *m, temporary);
     if (m->empty()) return kOutOfMemory;
@@ -79,7 +81,7 @@ ConvRunner::Call ConvRunner::call_of(const ConvGeometry& g, const Mat& in, const
     set_threads(g, opt, &call);
     call.shape.in_step = in.cstep * in_pack_;
     call.shape.out_step = out.cstep * out_pack_;
-    if (in.dtype == DType::f16) call.shape = shape_of_halves(call.shape);
+    if (takes_halves() && in.dtype == DType::f16) call.shape = shape_of_halves(call.shape);
     if (in.n == 1) return call;
     call.in_item = in.nstep * in_pack_;
     call.out_item = out.nstep * out_pack_;
@@ -187,8 +189,8 @@ int ConvRunner::forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s
     // order of the weights.
     const DType dtype = takes_f16() ? DType::f16 : DType::f32;
     Mat in = bottom;
-    QUOLL_RETURN_IF_ERROR(takes_f16() ? as_f16(bottom, planar_ ? 1 : kF16Pack, opt, &in)
-                                      : widened(bottom, opt, &in));
+    if (takes_f16()) QUOLL_RETURN_IF_ERROR(as_f16(bottom, planar_ ? 1 : kF16Pack, opt, &in));
+    if (takes_halves()) QUOLL_RETURN_IF_ERROR(widened(bottom, opt, &in));
     top.create(Shape(s.num_output, dtype), out_pack_, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
     if (planar_) {

@@ -32,7 +32,7 @@ DType ConvRunner::made_type(const ConvRunPlan& plan, const ConvolutionFields& s,
         return live.runner->made_type(live.plan, live.fields, live.geometry, dtype, opt);
     }
     if (makes_f16()) return DType::f16;
-    if (dtype == DType::f16) return DType::f32;
+    if (takes_halves() && dtype == DType::f16) return DType::f32;
     // What a net is given is f32; results that will be stored as bf16 are rounded as they are made.
     const bool rounds = dtype == DType::f32 && opt.use_bf16_storage && !s.add_input;
     return rounds && multiplies_bf16(plan, s, g) ? DType::bf16 : dtype;
@@ -173,7 +173,7 @@ int ConvRunner::plan(const Layer& layer, const ConvolutionFields& s, const ConvG
         return kOk;
     }
     const ConvShape shape = shape_of(g);
-    plan->halves = takes_halves() && dtype == DType::f16 && (adds || !s.add_input);
+    if (takes_halves()) plan->halves = dtype == DType::f16 && (adds || !s.add_input);
     plan->algorithm = algorithm_ == ConvAlgorithm::kNone ? choose(shape) : algorithm_;
     QUOLL_RETURN_IF_ERROR(weights_for(shape, plan));
     // Lists as long as this are made when the blobs, which need more, could be.

@@ -139,7 +139,6 @@ bool narrow_all(const StorageKernels& f16, const float* from, size_t count, uint
 
 void ConvRunner::take_halves(const ConvolutionFields& s, const Option& opt) {
     halves_ = false;
-    if (!kHasF16F32) return;
     const bool plain = group_ == 1 && joined_ == 1 && s.axes == 2 && s.maxk() == 1 && !s.pad_left &&
                        !s.pad_right && !s.pad_top && !s.pad_bottom;
     // One algorithm, on vectors of fp32, and panels all of which are full.
