@@ -329,12 +329,12 @@ TEST(Gemm, long_vectors_of_half_floats_are_short_ones) {
 }
 
 // Tiles of half floats whose sums are fp32 have the bits of portable tiles of the same values as
-// floats: neighbouring rows and others, several tiles in a call.
-void check_f16f32(const KernelRow& row, bool regular, bool columns, bool init_rows,
-                  size_t num_blocks, bool at_end) {
+// floats, for several tiles in a call.
+void check_f16f32(const KernelRow& row, bool columns, bool init_rows, size_t num_blocks,
+                  bool at_end) {
     const GemmKernels& portable = *vector_kernels(best_isa(row.features)).gemm;
     const size_t rows = row.rows, width = row.columns, tiles = 3, lanes = portable.lanes;
-    const size_t a_row = regular ? 2 : 5, a_tile = rows * a_row, a_block = tiles * a_tile + 3;
+    const size_t a_row = 2, a_tile = rows * a_row, a_block = tiles * a_tile + 3;
     const size_t c_step = columns ? tiles * lanes * rows + 1 : width + 1;
     Halves a(2 * ((num_blocks - 1) * a_block + (tiles * rows - 1) * a_row + 2), at_end),
         b(num_blocks * 4 * width, at_end);
@@ -348,17 +348,15 @@ void check_f16f32(const KernelRow& row, bool regular, bool columns, bool init_ro
     for (size_t i = 0; i < a.size(); i++) wide_a[i] = (float)a.at(i);
     for (size_t i = 0; i < b.size(); i++) wide_b[i] = (float)b.at(i);
     for (size_t i = 0; i < got.size(); i++) got[i] = want[i] = 55.f;
-    // Blocks of B in another order than those of A where a list says so.
     std::vector<GemmBlock> blocks, wide_blocks;
     for (size_t i = 0; i < num_blocks; i++) {
-        const size_t k = 2 * (regular ? i : num_blocks - 1 - i);
-        blocks.push_back({(ptrdiff_t)(i * a_block), k});
-        wide_blocks.push_back({(ptrdiff_t)(2 * i * a_block), 2 * k});
+        blocks.push_back({(ptrdiff_t)(i * a_block), 2 * i});
+        wide_blocks.push_back({(ptrdiff_t)(2 * i * a_block), 4 * i});
     }
     GemmTile tile = {};
     tile.a = a.floats(), tile.a_row = a_row, tile.a_k = 1, tile.b = b.floats();
     tile.blocks = blocks.data(), tile.num_blocks = num_blocks, tile.block_k = 2;
-    tile.block_step = regular ? a_block : 0;
+    tile.block_step = num_blocks > 1 ? a_block : 0;
     tile.init = init.data(), tile.init_row = init_rows ? width : 0, tile.init_vector = lanes;
     tile.c = got.data(), tile.c_row = columns ? lanes : c_step;
     tile.c_vector = columns ? c_step : lanes;
@@ -387,9 +385,9 @@ TEST(Gemm, tiles_of_half_floats_with_sums_of_floats) {
     for (const KernelRow& row : kernel_rows()) {
         if (!is_f16f32(row) || !host_cpu_features().has_all(row.features)) continue;
         for (size_t blocks = 1; blocks <= 7; blocks++)
-            for (int kind = 0; kind < 16; kind++) {
+            for (int kind = 0; kind < 8; kind++) {
                 SCOPED_TRACE(std::string(row.name) + " kind " + std::to_string(kind));
-                check_f16f32(row, kind & 1, kind & 2, kind & 4, blocks, kind & 8);
+                check_f16f32(row, kind & 1, kind & 2, blocks, kind & 4);
                 if (HasFatalFailure()) return;
             }
     }

@@ -1,4 +1,7 @@
-#define ROWS 4
-#include "layer/arm/gemm_f16f32.inc"
+#include "layer/arm/macros.inc"
 
-gemm_tile QUOLL_SYMBOL(quoll_gemm_f16f32_4x16_asimdfhm)
+// 4 rows of gemm_f16f32_rows_asimdfhm.S.
+function QUOLL_SYMBOL(quoll_gemm_f16f32_4x16_asimdfhm)
+    mov w9, #4
+    b QUOLL_SYMBOL(quoll_gemm_f16f32_rows_asimdfhm)
+end_function QUOLL_SYMBOL(quoll_gemm_f16f32_4x16_asimdfhm)

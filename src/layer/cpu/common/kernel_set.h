@@ -40,7 +40,8 @@ struct KernelSet : VectorKernels {
     const KernelSet* f16;
     // Null unless it is faster: the gemm family for A and B of half floats and sums of fp32, which
     // have the bits of the family's own for the same values widened. A float of A is two half
-    // floats, in blocks of two floats; panels, all of them full, are those of `gemm` narrowed.
+    // floats, in blocks of two floats equally far apart, its rows are neighbours, no fewer than 4
+    // in a tile; panels, all of them full, are those of `gemm` narrowed.
     const KernelSet* f16f32;
     // Joins two blocks with 4 floats per element, of `count` elements each, into one with 8 half
     // floats per element.

@@ -25,7 +25,7 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
     }
     QUOLL_RETURN_IF_ERROR(runner_.create(*this, *this, opt));
     support_bf16_storage = opt.use_bf16_storage && !runner_.makes_f16();
-    if (kHasF16F32) runner_.take_halves(*this, opt);
+    if (kHasF16F32) runner_.take_halves(*this, *this, opt);
     support_fp16_storage = runner_.takes_f16() || runner_.takes_halves();
     weight_data.release();
     return kOk;

@@ -24,6 +24,9 @@ constexpr bool kJoinsGroups = false;
 // itself.
 int joined_groups(const ConvolutionFields& s, const Option& opt);
 
+// From so many pixels on all tiles have 4 to 6 (KernelSet::f16f32).
+enum { kMinHalfPixels = 8 };
+
 struct ConvLiveTaps;
 
 // How a convolution runs on inputs of one size.
@@ -53,7 +56,7 @@ public:
     // After create(): from now on inputs may be f16, whose products have sums of fp32 and the bits
     // that they have widened, if there are kernels for that and all weights are half floats. What
     // is added may then be f16 too; outputs are f32.
-    void take_halves(const ConvolutionFields& s, const Option& opt);
+    void take_halves(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool takes_halves() const { return kHasF16F32 && halves_; }
     int in_pack() const { return in_pack_; }
     // Of an output of channels, and of one of a flat input.

@@ -53,6 +53,7 @@ int ConvRunner::forward_f32(const ConvRunPlan& plan, const ConvolutionFields& s,
     const bool bf16 = made == DType::bf16 && multiplies_bf16(plan, s, g);
     if (bf16_in && !bf16) return forward_widened(plan, s, g, false, bottom, added, top, opt);
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
+    if (takes_halves() && !plan.halves) QUOLL_RETURN_IF_ERROR(widened(in, opt, &in));
     in = conv_channels(s, in);
     QUOLL_RETURN_IF_ERROR(
         prepare_added(s, added, bf16_in ? DType::bf16 : DType::f32, out_pack_, opt, &add));

@@ -173,7 +173,9 @@ int ConvRunner::plan(const Layer& layer, const ConvolutionFields& s, const ConvG
         return kOk;
     }
     const ConvShape shape = shape_of(g);
-    if (takes_halves()) plan->halves = dtype == DType::f16 && (adds || !s.add_input);
+    if (takes_halves())
+        plan->halves =
+            dtype == DType::f16 && (adds || !s.add_input) && g.x.out * g.y.out >= kMinHalfPixels;
     plan->algorithm = algorithm_ == ConvAlgorithm::kNone ? choose(shape) : algorithm_;
     QUOLL_RETURN_IF_ERROR(weights_for(shape, plan));
     // Lists as long as this are made when the blobs, which need more, could be.

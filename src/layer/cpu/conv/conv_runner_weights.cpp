@@ -137,10 +137,14 @@ bool narrow_all(const StorageKernels& f16, const float* from, size_t count, uint
 
 }  // namespace
 
-void ConvRunner::take_halves(const ConvolutionFields& s, const Option& opt) {
+void ConvRunner::take_halves(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
     halves_ = false;
-    const bool plain = group_ == 1 && joined_ == 1 && s.axes == 2 && s.maxk() == 1 && !s.pad_left &&
-                       !s.pad_right && !s.pad_top && !s.pad_bottom;
+    // The layer's hints, if there are any.
+    const Mat in = layer.bottom_shapes.empty() ? Mat() : layer.bottom_shapes[0];
+    if (in.dims && (in.dims != 3 || in.w * in.h < kMinHalfPixels)) return;
+    const bool plain = group_ == 1 && joined_ == 1 && s.axes == 2 &&
+                       s.maxk() * s.stride_w * s.stride_h == 1 && !s.pad_left && !s.pad_right &&
+                       !s.pad_top && !s.pad_bottom;
     // One algorithm, on vectors of fp32, and panels all of which are full.
     const bool direct = created() && kernels_ == &host_kernel_set() && kernels_->f16f32 &&
                         pair_ == 1 && !narrows_ && algorithm_ == ConvAlgorithm::kDirect &&

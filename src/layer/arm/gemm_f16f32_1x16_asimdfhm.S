@@ -1,4 +1,0 @@
-#define ROWS 1
-#include "layer/arm/gemm_f16f32.inc"
-
-gemm_tile QUOLL_SYMBOL(quoll_gemm_f16f32_1x16_asimdfhm)

@@ -1,4 +1,0 @@
-#define ROWS 2
-#include "layer/arm/gemm_f16f32.inc"
-
-gemm_tile QUOLL_SYMBOL(quoll_gemm_f16f32_2x16_asimdfhm)
