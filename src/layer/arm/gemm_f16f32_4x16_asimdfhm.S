@@ -1,7 +1,4 @@
-#include "layer/arm/macros.inc"
+#define ROWS 4
+#include "layer/arm/gemm_f16f32.inc"
 
-// 4 rows of gemm_f16f32_rows_asimdfhm.S.
-function QUOLL_SYMBOL(quoll_gemm_f16f32_4x16_asimdfhm)
-    mov w9, #4
-    b QUOLL_SYMBOL(quoll_gemm_f16f32_rows_asimdfhm)
-end_function QUOLL_SYMBOL(quoll_gemm_f16f32_4x16_asimdfhm)
+gemm_tile QUOLL_SYMBOL(quoll_gemm_f16f32_4x16_asimdfhm)
