@@ -291,7 +291,7 @@ endif()
 set(quoll_assembly_isas "neon|neon|" "a55|neon|-march=armv8.2-a+fp16+dotprod" "asimdhp|neon|-march=armv8.2-a+fp16" "sve|neon|-march=armv8.2-a+sve"
     "asimddp|neon|-march=armv8.2-a+dotprod" "i8mm|neon|-march=armv8.2-a+i8mm"
     "svei8mm|neon|-march=armv8.2-a+sve+i8mm"
-    "bf16|neon|-march=armv8.2-a+bf16" "sme|neon|-march=armv8.2-a+sve")
+    "bf16|neon|-march=armv8.2-a+bf16" "asimdfhm|neon|-march=armv8.2-a+fp16fml" "sme|neon|-march=armv8.2-a+sve")
 if(quoll_arm32)
     set(quoll_assembly_isas "neon32|neon|")
 endif()

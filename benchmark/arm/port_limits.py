@@ -16,22 +16,23 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CPUS = ('cortex-a53', 'cortex-a55', 'cortex-a57', 'cortex-a72', 'neoverse-n1', 'apple-a14')
-KERNELS = ('gemm_f32_5x16_neon', 'gemm_f32_4x16_neon', 'gemm_f32_5x8_neon', 'gemm_f16_5x32_asimdhp', 'gemm_bf16_8x8_bf16',
-           'gemm_planar_f32_8x12_neon', 'gemm_planar_f16_8x24_asimdhp', 'dwconv_planes_f32_neon', 'gemm_s8_8x8_i8mm',
-           'gemm_s8_12x8_asimddp', 'gemm_s8_8x8_asimddp', 'gemm_s8_4x8_neon', 'gemm_s16_8x8_neon', 'block_row_s4d3_1x8_asimddp',
-           'block_row_s8d3_1x8_asimddp', 'block_dot_s4_4x4_asimddp', 'block_dot_s8_4x4_asimddp', 'block_bytes_s4_12x4_asimddp',
-           'block_bytes_s8_12x4_asimddp', 'block_bytes_s4_12x4_i8mm', 'block_bytes_s8_12x4_i8mm', 'block_tile_f32s4_1x4_neon',
-           'block_tile_f32s4_4x4_neon', 'block_tile_f32s8_1x4_neon', 'block_tile_f32s8_4x4_neon')
+KERNELS = ('gemm_f32_5x16_neon', 'gemm_f32_4x16_neon', 'gemm_f32_5x8_neon', 'gemm_f16_5x32_asimdhp', 'gemm_f16f32_6x16_asimdfhm',
+           'gemm_f16f32_5x16_asimdfhm', 'gemm_bf16_8x8_bf16', 'gemm_planar_f32_8x12_neon', 'gemm_planar_f16_8x24_asimdhp',
+           'dwconv_planes_f32_neon', 'gemm_s8_8x8_i8mm', 'gemm_s8_12x8_asimddp', 'gemm_s8_8x8_asimddp', 'gemm_s8_4x8_neon',
+           'gemm_s16_8x8_neon', 'block_row_s4d3_1x8_asimddp', 'block_row_s8d3_1x8_asimddp', 'block_dot_s4_4x4_asimddp',
+           'block_dot_s8_4x4_asimddp', 'block_bytes_s4_12x4_asimddp', 'block_bytes_s8_12x4_asimddp', 'block_bytes_s4_12x4_i8mm',
+           'block_bytes_s8_12x4_i8mm', 'block_tile_f32s4_1x4_neon', 'block_tile_f32s4_4x4_neon', 'block_tile_f32s8_1x4_neon',
+           'block_tile_f32s8_4x4_neon')
 SVE_CPUS = ('neoverse-v1', 'a64fx')  # vectors of 256 and of 512 bits
 SVE_KERNELS = ('gemm_f32_5x4v_sve', 'gemm_f16f16_5x4v_sve', 'gemm_planar_f16_8x3v_sve', 'gemm_s8_8x4v_svei8mm', 'gemm_s8_8x2v_sve')
-MULTIPLY = re.compile(r'^(fmla|bfmmla|sdot|udot|smmla|smull2?|smlal2?)\b')
+MULTIPLY = re.compile(r'^(fmla|fmlal2?|bfmmla|sdot|udot|smmla|smull2?|smlal2?)\b')
 ITERATIONS = 200
 
 
 def instructions(kernel, compiler):
     """[(address, text)] of a kernel's function."""
     with tempfile.NamedTemporaryFile(suffix='.o') as object_file:
-        subprocess.run([compiler, '-march=armv8.6-a+fp16+sve', '-I', ROOT / 'src', '-c', ROOT / f'src/layer/arm/{kernel}.S', '-o',
+        subprocess.run([compiler, '-march=armv8.6-a+fp16fml+sve', '-I', ROOT / 'src', '-c', ROOT / f'src/layer/arm/{kernel}.S', '-o',
                         object_file.name], check=True)
         text = subprocess.run([compiler.replace('g++', 'objdump'), '-d', '--no-show-raw-insn', object_file.name],
                               check=True, capture_output=True, text=True).stdout
@@ -60,7 +61,7 @@ def loops(code):
 def cycles(lines, cpu, mca):
     """Of an iteration; None where the model of the processor lacks one of the instructions."""
     source = '\n'.join(lines) + '\n'
-    features = ['-mattr=+fullfp16,+dotprod,+i8mm,+bf16,+sve']
+    features = ['-mattr=+fullfp16,+fp16fml,+dotprod,+i8mm,+bf16,+sve']
     out = subprocess.run([mca, '-mtriple=aarch64', f'-mcpu={cpu}', f'-iterations={ITERATIONS}', *features],
                          input=source, capture_output=True, text=True)
     if 'unsupported instruction' in out.stderr:

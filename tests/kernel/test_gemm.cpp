@@ -207,6 +207,8 @@ bool is_of_pairs(const KernelRow& row) {
     return row.slot == KernelSlot::f16_gemm_tile || row.slot == KernelSlot::sve_f16_gemm_tile;
 }
 
+bool is_f16f32(const KernelRow& row) { return row.slot == KernelSlot::f16f32_gemm_tile; }
+
 GemmTileKernel short_tile_of_pairs(size_t rows, size_t columns) {
     for (const KernelRow& row : kernel_rows())
         if (row.slot == KernelSlot::f16_gemm_tile && row.core == CpuCore::any &&
@@ -323,6 +325,100 @@ TEST(Gemm, long_vectors_of_half_floats_are_short_ones) {
             kernel(tile);
         }
         for (size_t i = 0; i < got.size(); i++) ASSERT_EQ(got[i], want[i]) << i;
+    }
+}
+
+// Tiles of half floats whose sums are fp32 have the bits of portable tiles of the same values as
+// floats, for several tiles in a call.
+void check_f16f32(const KernelRow& row, bool columns, bool init_rows, size_t num_blocks,
+                  bool at_end) {
+    const GemmKernels& portable = *vector_kernels(best_isa(row.features)).gemm;
+    const size_t rows = row.rows, width = row.columns, tiles = 3, lanes = portable.lanes;
+    const size_t a_row = 2, a_tile = rows * a_row, a_block = tiles * a_tile + 3;
+    const size_t c_step = columns ? tiles * lanes * rows + 1 : width + 1;
+    Halves a(2 * ((num_blocks - 1) * a_block + (tiles * rows - 1) * a_row + 2), at_end),
+        b(num_blocks * 4 * width, at_end);
+    Guarded<float> init(init_rows ? tiles * rows * width : width, at_end),
+        got(columns ? (width / lanes - 1) * c_step + tiles * lanes * rows
+                    : (tiles * rows - 1) * c_step + width,
+            at_end),
+        want(got.size());
+    a.fill(), b.fill(), fill(init);
+    std::vector<float> wide_a(a.size()), wide_b(b.size());
+    for (size_t i = 0; i < a.size(); i++) wide_a[i] = (float)a.at(i);
+    for (size_t i = 0; i < b.size(); i++) wide_b[i] = (float)b.at(i);
+    for (size_t i = 0; i < got.size(); i++) got[i] = want[i] = 55.f;
+    std::vector<GemmBlock> blocks, wide_blocks;
+    for (size_t i = 0; i < num_blocks; i++) {
+        blocks.push_back({(ptrdiff_t)(i * a_block), 2 * i});
+        wide_blocks.push_back({(ptrdiff_t)(2 * i * a_block), 4 * i});
+    }
+    GemmTile tile = {};
+    tile.a = a.floats(), tile.a_row = a_row, tile.a_k = 1, tile.b = b.floats();
+    tile.blocks = blocks.data(), tile.num_blocks = num_blocks, tile.block_k = 2;
+    tile.block_step = num_blocks > 1 ? a_block : 0;
+    tile.init = init.data(), tile.init_row = init_rows ? width : 0, tile.init_vector = lanes;
+    tile.c = got.data(), tile.c_row = columns ? lanes : c_step;
+    tile.c_vector = columns ? c_step : lanes;
+    tile.more = tiles - 1, tile.a_tile = a_tile, tile.init_tile = init_rows ? rows * width : 0;
+    tile.c_tile = columns ? lanes * rows : rows * c_step;
+    tile.low = num_blocks % 2 ? -.5f : -INFINITY, tile.high = num_blocks % 3 ? INFINITY : .6f;
+    row.tile(tile);
+    tile.a = wide_a.data(), tile.a_row = 2 * a_row, tile.a_tile = 2 * a_tile;
+    tile.blocks = wide_blocks.data(), tile.block_k = 4, tile.block_step = 0;
+    // As many columns at a time as a portable tile has.
+    const size_t most = std::min<size_t>(width, lanes * portable.vectors);
+    std::vector<float> part(wide_b.size() / width * most);
+    for (size_t n0 = 0, count; n0 < width; n0 += count) {
+        count = std::min(most, width - n0);
+        for (size_t i = 0; i < wide_b.size() / width; i++)
+            std::copy_n(wide_b.data() + i * width + n0, count, part.data() + i * count);
+        tile.b = part.data(), tile.init = init.data() + n0;
+        tile.c = want.data() + (ptrdiff_t)(n0 / lanes) * tile.c_vector;
+        portable.tile[count / portable.step - 1][rows - 1](tile);
+    }
+    for (size_t i = 0; i < got.size(); i++)
+        ASSERT_EQ(got[i], want[i]) << "at " << i << " of " << num_blocks << " blocks";
+}
+
+TEST(Gemm, tiles_of_half_floats_with_sums_of_floats) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (!is_f16f32(row) || !host_cpu_features().has_all(row.features)) continue;
+        for (size_t blocks = 1; blocks <= 7; blocks++)
+            for (int kind = 0; kind < 8; kind++) {
+                SCOPED_TRACE(std::string(row.name) + " kind " + std::to_string(kind));
+                check_f16f32(row, kind & 1, kind & 2, blocks, kind & 4);
+                if (HasFatalFailure()) return;
+            }
+    }
+}
+
+// The least and the largest half floats, infinity and NaN are what they are as floats.
+TEST(Gemm, odd_half_floats_with_sums_of_floats) {
+    const float odd[] = {0x1p-24f, 65504.f, INFINITY, NAN};
+    for (const KernelRow& row : kernel_rows()) {
+        if (!is_f16f32(row) || !host_cpu_features().has_all(row.features)) continue;
+        for (float x : odd)
+            for (float y : odd) {
+                Halves a(4 * row.rows), b(4 * row.columns);
+                for (size_t i = 0; i < a.size(); i++) a[i] = float32_to_float16(i % 4 ? 0.f : x);
+                for (size_t i = 0; i < b.size(); i++)
+                    b[i] = float32_to_float16(i < (size_t)row.columns ? y : 0.f);
+                const std::vector<float> init(row.columns, 0x1p-30f);
+                std::vector<float> c(row.rows * row.columns);
+                const GemmBlock block = {0, 0};
+                GemmTile tile = {};
+                tile.a = a.floats(), tile.a_row = 2, tile.a_k = 1, tile.b = b.floats();
+                tile.blocks = &block, tile.num_blocks = 1, tile.block_k = 2;
+                tile.init = init.data(), tile.init_vector = tile.c_vector = 4;
+                tile.c = c.data(), tile.c_row = row.columns;
+                tile.low = -INFINITY, tile.high = INFINITY;
+                row.tile(tile);
+                const float want = fmaf(x, y, init[0]);
+                for (float got : c)
+                    ASSERT_TRUE(got == want || (isnan(got) && isnan(want)))
+                        << row.name << " " << x << " * " << y << ": " << got;
+            }
     }
 }
 
@@ -623,7 +719,7 @@ GemmTileKernel tile_for_all_cores(const KernelRow& row) {
 
 TEST(Gemm, regular_blocks) {
     for (const KernelRow& row : kernel_rows()) {
-        if (!row.tile || !host_cpu_features().has_all(row.features)) continue;
+        if (!row.tile || is_f16f32(row) || !host_cpu_features().has_all(row.features)) continue;
         const size_t lanes = vector_kernels(best_isa(row.features)).gemm->lanes;
         SCOPED_TRACE(row.name);
         for (size_t blocks = 1; blocks <= 7; blocks++)

@@ -125,8 +125,18 @@ TEST(KernelSet, has_the_tiles_of_rows) {
         const bool half = row.slot == KernelSlot::half_gemm_tile;
         const bool sve_f16 = row.slot == KernelSlot::sve_f16_gemm_tile;
         const bool f16 = row.slot == KernelSlot::f16_gemm_tile || sve_f16;
+        const bool f16f32 = row.slot == KernelSlot::f16f32_gemm_tile;
+        if (f16f32 && !set.f16f32) {
+            // Longer vectors of fp32 take their place, and tiles of cores that issue in order.
+            EXPECT_TRUE(sve_lanes() > set.lanes || host_cpu_core() == CpuCore::cortex_a55);
+            continue;
+        }
         ASSERT_TRUE((!half || set.half) && (!f16 || set.f16));
-        const GemmKernels& gemm = *(half ? *set.half : f16 ? *set.f16 : set).gemm;
+        const GemmKernels& gemm = *(half     ? *set.half
+                                    : f16    ? *set.f16
+                                    : f16f32 ? *set.f16f32
+                                             : set)
+                                       .gemm;
         const int columns = f16 ? row.columns / 2 : row.columns;
         // On no longer vectors than the level's, where they would take more loads, they are not
         // chosen; nor are panels wider than what is made for them.
@@ -138,7 +148,8 @@ TEST(KernelSet, has_the_tiles_of_rows) {
         for (int width = 1; width <= kGemmMaxWidths; width++)
             for (int rows = 1; rows <= kGemmMaxRows; rows++)
                 EXPECT_EQ(gemm.tile[width - 1][rows - 1] != nullptr,
-                          rows <= gemm.max_rows && width * gemm.step <= gemm.lanes * gemm.vectors);
+                          rows <= gemm.max_rows && rows >= (f16f32 ? 4 : 1) &&
+                              width * gemm.step <= gemm.lanes * gemm.vectors);
     }
 }
 

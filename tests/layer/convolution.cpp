@@ -1,4 +1,6 @@
 #include "conv_case.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "runtime/cpu_features.h"
 
 namespace quoll {
 
@@ -183,6 +185,119 @@ TEST(Convolution, sum_by_hand) {
     EXPECT_TRUE(run_layer(*layer, {x}).empty());
     EXPECT_TRUE(run_layer(*layer, {x, mat_of(Shape(3, 1, 1), {1, 2, 3})}).empty());
     EXPECT_TRUE(run_layer(*layer, {x, mat_of(Shape(2, 1, 1, DType::s8), {1, 2})}).empty());
+}
+
+static Mat halves_of(const Shape& shape, unsigned seed) {
+    Mat wide(shape), narrow;
+    float* const values = wide;
+    for (size_t i = 0; i < wide.total(); i++) {
+        seed = seed * 1664525u + 1013904223u;
+        values[i] = (float)(int)(seed >> 8) / 0x1p23f - 1.f;
+    }
+    cast_float32_to_float16(wide, narrow);
+    return narrow;
+}
+
+static Mat as_floats(const Mat& m) {
+    Mat wide = m, planar;
+    if (m.dtype == DType::f16) cast_float16_to_float32(m, wide);
+    convert_packing(wide, planar, 1);
+    return planar;
+}
+
+static void expect_same_floats(const Mat& got, const Mat& want) {
+    ASSERT_EQ(got.logical_shape(), want.logical_shape());
+    for (int q = 0; q < want.c; q++)
+        for (int i = 0; i < want.w * want.h; i++)
+            ASSERT_EQ(((const float*)got.channel(q))[i], ((const float*)want.channel(q))[i])
+                << "channel " << q << " at " << i;
+}
+
+// 1x1 convolutions whose weights are half floats may multiply inputs of such as they are: results
+// are the bits of the same values as floats. outputs: of how many channels.
+static void check_halves(const Shape& in, int outputs, const std::string& more, bool adds) {
+    SCOPED_TRACE(std::to_string(outputs) + " outputs " + more);
+    const Mat weights = as_floats(halves_of(Shape(in.c * outputs), 5));
+    const std::string params = "0=" + std::to_string(outputs) +
+                               " 1=1 5=1 6=" + std::to_string(in.c * outputs) + " " + more +
+                               (adds ? " 29=1" : "");
+    Option opt;
+    opt.use_fp16_storage = true;
+    std::vector<LayerPtr> layers;
+    for (const char* mask : {"-asimdfhm", (const char*)nullptr}) {
+        set_cpu_mask(mask);
+        layers.push_back(make_layer("Convolution", params,
+                                    {weights.clone(), as_floats(halves_of(Shape(outputs), 7))},
+                                    adds ? 2 : 1, 1, false, opt));
+        ASSERT_NE(nullptr, layers.back());
+    }
+    ASSERT_FALSE(layers[0]->support_fp16_storage);
+    ASSERT_EQ(layers[1]->support_fp16_storage,
+              host_kernel_set().f16f32 && outputs % 16 == 0 && more != "3=2");
+    if (!layers[1]->support_fp16_storage) return;
+    std::vector<Mat> halves = {halves_of(in, 3)}, floats;
+    floats.push_back(as_floats(halves[0]));
+    if (adds) {
+        halves.push_back(halves_of(Shape(in.w, in.h, outputs), 9));
+        floats.push_back(as_floats(halves[1]));
+    }
+    const Mat want = as_floats(run_layer(*layers[0], floats, opt)[0]);
+    // What half floats cannot hold arrives as floats.
+    expect_same_floats(as_floats(run_layer(*layers[1], floats, opt)[0]), want);
+    for (int pack : {1, 4}) {
+        std::vector<Mat> inputs = halves;
+        for (size_t i = 0; i < halves.size(); i++) convert_packing(halves[i], inputs[i], pack);
+        const Mat got = run_layer(*layers[1], inputs, opt)[0];
+        EXPECT_EQ(got.dtype, DType::f32);
+        expect_same_floats(as_floats(got), want);
+    }
+}
+
+TEST(Convolution, half_floats_have_the_bits_of_floats) {
+    check_halves(Shape(14, 14, 96), 32, "9=2 -23310=1,0.1", false);
+    check_halves(Shape(7, 5, 20), 16, "9=1", false);
+    check_halves(Shape(7, 7, 320), 48, "9=3 -23310=2,-0.5,0.5", false);
+    check_halves(Shape(15, 9, 32), 64, "3=2", false);
+    check_halves(Shape(7, 7, 96), 32, "9=1", true);
+    check_halves(Shape(1, 1, 8), 16, "", false);
+    check_halves(Shape(7, 7, 32), 24, "", false);
+}
+
+TEST(Convolution, flat_half_floats_and_sums_of_one_value) {
+    Option opt;
+    opt.use_fp16_storage = true;
+    const Mat weights = as_floats(halves_of(Shape(8 * 16), 5)), x = halves_of(Shape(1, 1, 8), 3);
+    const Mat row = halves_of(Shape(8), 3), one = halves_of(Shape(1), 4);
+    const LayerPtr alone = make_layer("Convolution", "0=16 1=1 6=128", {weights}, 1, 1, false, opt);
+    const LayerPtr sum =
+        make_layer("Convolution", "0=16 1=1 6=128 29=1", {weights}, 2, 1, false, opt);
+    ASSERT_TRUE(alone && sum);
+    if (!alone->support_fp16_storage || !sum->support_fp16_storage)
+        GTEST_SKIP() << "no products of half floats with sums of floats";
+    const Mat flat = run_layer(*alone, {row}, opt)[0];
+    const Mat flat_want = run_layer(*alone, {as_floats(row)}, opt)[0];
+    const Mat added = as_floats(run_layer(*sum, {x, one}, opt)[0]);
+    const Mat added_want = as_floats(run_layer(*sum, {as_floats(x), as_floats(one)}, opt)[0]);
+    for (int i = 0; i < 16; i++) {
+        EXPECT_EQ(flat[i], flat_want[i]);
+        EXPECT_EQ(*(const float*)added.channel(i), *(const float*)added_want.channel(i));
+    }
+}
+
+// Rounded to half floats, other weights would be other numbers.
+TEST(Convolution, weights_that_are_no_half_floats_are_not_rounded) {
+    Option opt;
+    opt.use_fp16_storage = true;
+    Mat weights = as_floats(halves_of(Shape(8 * 16), 5));
+    weights[77] = 0.1f;
+    const LayerPtr layer = make_layer("Convolution", "0=16 1=1 6=128", {weights}, 1, 1, false, opt);
+    ASSERT_NE(nullptr, layer);
+    EXPECT_FALSE(layer->support_fp16_storage);
+    const Mat x = as_floats(halves_of(Shape(1, 1, 8), 3));
+    double want = 0;
+    for (int i = 0; i < 8; i++) want += *(const float*)x.channel(i) * weights[72 + i];
+    const Mat y = as_floats(run_layer(*layer, {x}, opt)[0]);
+    EXPECT_NEAR(*(const float*)y.channel(9), want, 1e-6);
 }
 
 TEST(Convolution, int8_by_hand) {

@@ -11,8 +11,10 @@
 
 #include "layer/control/input.h"
 #include "plan/layout_plan.h"
+#include "quoll/datareader.h"
 #include "quoll/net.h"
 #include "random_weights.h"
+#include "runtime/cpu_features.h"
 
 namespace quoll {
 namespace {
@@ -130,6 +132,56 @@ TEST(Layouts, blobs_that_overflow_are_noticed) {
         ASSERT_EQ(0, ex.extract("out", out));
         for (int q = 0; q < out.c; q++) ASSERT_NEAR(value, out.channel(q)[5], value * 2e-3f);
         EXPECT_EQ(value > 1.f, !watch.surprises.empty()) << value;
+    }
+}
+
+// 1x1 convolutions whose weights are half floats, which may multiply inputs of such as they are:
+// answers are those of products of floats, also where half floats cannot hold an input, where the
+// sum is made in the place of what is added, and in the parts of a Concat.
+TEST(Layouts, half_floats_with_sums_of_floats_run_as_planned) {
+    const char text[] =
+        "7767517\n7 9\nInput in 0 1 in\nConvolution c1 1 1 in a 0=16 1=1 6=256 9=1\n"
+        "Split s 1 3 a a1 a2 a3\nConvolution c2 1 1 a1 b 0=32 1=1 6=512\n"
+        "Convolution c3 2 1 b a2 d 0=16 1=1 6=512 29=1 9=1\nConvolution c4 1 1 a3 e 0=32 1=1 3=1 "
+        "6=512\n"
+        "Concat j 2 1 d e out\n";
+    std::string weights;
+    for (const int count : {256, 512, 512, 512}) {
+        weights.append(4, '\0');
+        for (int i = 0; i < count; i++) {
+            const float value = (float)(i * 37 % 101 - 45) / 64;
+            weights.append((const char*)&value, sizeof(value));
+        }
+    }
+    Mat in(7, 5, 16);
+    for (const float scale : {0.01f, 3000.f}) {
+        std::vector<Mat> outs;
+        for (const char* mask : {"-asimdfhm", (const char*)nullptr}) {
+            set_cpu_mask(mask);
+            Net net;
+            net.opt.use_fp16_storage = true;
+            ASSERT_EQ(0, net.load_param_mem(text));
+            const unsigned char* from = (const unsigned char*)weights.data();
+            ASSERT_EQ(0, net.load_model(DataReaderFromMemory(from, weights.size())));
+            for (int q = 0; q < in.c; q++)
+                for (int i = 0; i < 35; i++)
+                    ((float*)in.channel(q))[i] = scale * (float)((q * 35 + i) * 29 % 83 - 20);
+            Watch watch(scale < 1);
+            Extractor ex = net.create_extractor();
+            ex.set_layer_observer(&watch);
+            ASSERT_EQ(0, ex.input("in", in));
+            Mat out;
+            ASSERT_EQ(0, ex.extract("out", out));
+            EXPECT_TRUE(scale > 1 || watch.surprises.empty()) << watch.surprises[0];
+            outs.push_back(out.clone());
+        }
+        set_cpu_mask(nullptr);
+        ASSERT_EQ(outs[0].c, outs[1].c);
+        for (int q = 0; q < outs[0].c; q++)
+            for (int i = 0; i < 35; i++)
+                ASSERT_EQ(((const float*)outs[0].channel(q))[i],
+                          ((const float*)outs[1].channel(q))[i])
+                    << "scale " << scale << " channel " << q << " at " << i;
     }
 }
 

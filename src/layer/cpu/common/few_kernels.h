@@ -11,6 +11,13 @@ constexpr bool kFewKernels = true;
 constexpr bool kFewKernels = false;
 #endif
 
+// Whether a build may have KernelSet::f16f32.
+#if defined(__aarch64__) && !defined(QUOLL_FEW_KERNELS)
+constexpr bool kHasF16F32 = true;
+#else
+constexpr bool kHasF16F32 = false;
+#endif
+
 }  // namespace quoll
 
 #endif

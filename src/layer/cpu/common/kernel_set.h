@@ -38,6 +38,11 @@ struct KernelSet : VectorKernels {
     // The kernels for blobs of half floats, which are treated as floats (half/f16_kernels.h): the
     // families gemm, dwconv, winograd, pool, unary and cast. Weights are packed by `half`.
     const KernelSet* f16;
+    // Null unless it is faster: the gemm family for A and B of half floats and sums of fp32, which
+    // have the bits of the family's own for the same values widened. A float of A is two half
+    // floats, in blocks of two floats equally far apart, its rows are neighbours, no fewer than 4
+    // in a tile; panels, all of them full, are those of `gemm` narrowed.
+    const KernelSet* f16f32;
     // Joins two blocks with 4 floats per element, of `count` elements each, into one with 8 half
     // floats per element.
     void (*narrow_f16_blocks)(const float* lower, const float* upper, size_t count, uint16_t* to);

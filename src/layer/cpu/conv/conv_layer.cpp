@@ -25,7 +25,8 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
     }
     QUOLL_RETURN_IF_ERROR(runner_.create(*this, *this, opt));
     support_bf16_storage = opt.use_bf16_storage && !runner_.makes_f16();
-    support_fp16_storage = runner_.takes_f16();
+    if (kHasF16F32) runner_.take_halves(*this, *this, opt);
+    support_fp16_storage = runner_.takes_f16() || runner_.takes_halves();
     weight_data.release();
     return kOk;
 }
@@ -191,6 +192,7 @@ void ConvolutionCpu::plan_layouts(const LayerPlan* plan, const std::vector<BlobL
             sum->plan_layouts(nullptr, {sums, in[1]}, opt, out);
     }
     if (runner_.takes_f16()) top.shape.dtype = DType::f16;
+    if (runner_.takes_halves()) top.shape.dtype = DType::f32;
     if (flat) return;
     if (!plan || int8_.created()) return;
     const ConvRunPlan& p = static_cast<const ConvolutionPlan*>(plan)->f32;

@@ -154,4 +154,10 @@ ConvShape ConvRunner::shape_of(const ConvGeometry& g) const {
     return shape;
 }
 
+// An input of half floats as its kernels see it: each two of its values are a float.
+ConvShape ConvRunner::shape_of_halves(ConvShape shape) {
+    shape.in_channels /= 2, shape.in_pack /= 2, shape.in_step /= 2;
+    return shape;
+}
+
 }  // namespace quoll

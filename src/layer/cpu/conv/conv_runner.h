@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/conv/conv_algorithm.h"
 #include "layer/nn/convolution.h"
 
@@ -23,12 +24,16 @@ constexpr bool kJoinsGroups = false;
 // itself.
 int joined_groups(const ConvolutionFields& s, const Option& opt);
 
+// From so many pixels on all tiles have 4 to 6 (KernelSet::f16f32).
+enum { kMinHalfPixels = 8 };
+
 struct ConvLiveTaps;
 
 // How a convolution runs on inputs of one size.
 struct ConvRunPlan {
     ConvAlgorithm algorithm = ConvAlgorithm::kNone;
-    Mat weights;  // [group][floats], packed for the algorithm
+    Mat weights;          // [group][floats], packed for the algorithm
+    bool halves = false;  // the weights are half floats, and so are the input's values
     // The one that the algorithm needs; none for Winograd's, or of a 1-D input.
     std::shared_ptr<const ConvPlan> direct;
     std::shared_ptr<const SplitPlan> split;
@@ -48,6 +53,11 @@ public:
     // that one packing of the weights is all that is kept.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return kernels_ != nullptr; }
+    // After create(): from now on inputs may be f16, whose products have sums of fp32 and the bits
+    // that they have widened, if there are kernels for that and all weights are half floats. What
+    // is added may then be f16 too; outputs are f32.
+    void take_halves(const Layer& layer, const ConvolutionFields& s, const Option& opt);
+    bool takes_halves() const { return kHasF16F32 && halves_; }
     int in_pack() const { return in_pack_; }
     // Of an output of channels, and of one of a flat input.
     int out_pack() const { return narrows_ ? 2 * out_pack_ : out_pack_; }
@@ -140,11 +150,13 @@ private:
 
     bool winograd_candidate(const ConvolutionFields& s, const Option& opt) const;
     ConvShape shape_of(const ConvGeometry& g) const;
+    static ConvShape shape_of_halves(ConvShape shape);
     ConvAlgorithm choose(const ConvShape& shape) const;
     int pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Mat* weights) const;
     void pack_direct(const float* from, float* to) const;
     int pack_winograd(int stride, Mat* weights) const;
     int weights_for(const ConvShape& shape, ConvRunPlan* plan) const;
+    int widen_weights(Mat* wide) const;
     bool drops_taps(const ConvolutionFields& s, const ConvGeometry& g) const;
     int live_taps(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
                   const Option& opt, ConvLiveTaps* live) const;
@@ -187,6 +199,7 @@ private:
     const KernelSet* packing_ = nullptr;  // packs the weights
     int pair_ = 1;                        // channels that are one to the kernels: 2 of f16, else 1
     bool planar_ = false;                 // blobs are planar half floats, of 1x1 convolutions
+    bool halves_ = false;                 // weights_ are half floats
     bool narrows_ = false;  // outputs, of f32 and elempack 4, become f16 of elempack 8
     ConvCandidates candidates_ = {};
     bool bf16_ = false;  // blobs will be bf16

@@ -1,4 +1,5 @@
 // ConvRunner: blobs as the algorithms read and write them.
+#include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/pairs.h"
 #include "layer/cpu/conv/conv_padding.h"
 #include "layer/cpu/conv/conv_runner.h"
@@ -7,7 +8,7 @@
 
 namespace quoll {
 
-// `added` as it is read: f32 or bf16, with this elempack.
+// `added` as it is read: of this type, f32 or bf16, with this elempack.
 static int prepare_added(const ConvolutionFields& s, const Mat& added, DType dtype, int pack,
                          const Option& opt, Mat* m) {
     *m = added;
@@ -16,6 +17,7 @@ static int prepare_added(const ConvolutionFields& s, const Mat& added, DType dty
     temporary.blob_allocator = opt.workspace_allocator;
     if (dtype == DType::f32 && added.dtype == DType::bf16)
         cast_bfloat16_to_float32(added, *m, temporary);
+    if (kHasF16F32 && added.dtype == DType::f16) cast_float16_to_float32(added, *m, temporary);
     if (dtype == DType::bf16 && added.dtype == DType::f32)
         cast_float32_to_bfloat16(added, *m, temporary);
     if (m->empty()) return kOutOfMemory;
@@ -51,14 +53,16 @@ int ConvRunner::forward_f32(const ConvRunPlan& plan, const ConvolutionFields& s,
     const bool bf16 = made == DType::bf16 && multiplies_bf16(plan, s, g);
     if (bf16_in && !bf16) return forward_widened(plan, s, g, false, bottom, added, top, opt);
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
+    if (takes_halves() && !plan.halves) QUOLL_RETURN_IF_ERROR(widened(in, opt, &in));
     in = conv_channels(s, in);
-    QUOLL_RETURN_IF_ERROR(prepare_added(s, added, bottom.dtype, out_pack_, opt, &add));
+    QUOLL_RETURN_IF_ERROR(
+        prepare_added(s, added, bf16_in ? DType::bf16 : DType::f32, out_pack_, opt, &add));
     if (in.n > 1) {
         if (top.dtype != made || top.elempack != out_pack_ ||
             (!add.empty() && add.nstep != top.nstep))
             return kOneByOne;
         out = top;
-    } else if (!added.empty() && top.data == added.data && top.dtype == bottom.dtype &&
+    } else if (!added.empty() && top.data == added.data && top.dtype == made &&
                top.elempack == out_pack_) {
         out = add;
     } else {
@@ -78,6 +82,7 @@ ConvRunner::Call ConvRunner::call_of(const ConvGeometry& g, const Mat& in, const
     set_threads(g, opt, &call);
     call.shape.in_step = in.cstep * in_pack_;
     call.shape.out_step = out.cstep * out_pack_;
+    if (takes_halves() && in.dtype == DType::f16) call.shape = shape_of_halves(call.shape);
     if (in.n == 1) return call;
     call.in_item = in.nstep * in_pack_;
     call.out_item = out.nstep * out_pack_;
@@ -186,6 +191,7 @@ int ConvRunner::forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s
     const DType dtype = takes_f16() ? DType::f16 : DType::f32;
     Mat in = bottom;
     if (takes_f16()) QUOLL_RETURN_IF_ERROR(as_f16(bottom, planar_ ? 1 : kF16Pack, opt, &in));
+    if (takes_halves()) QUOLL_RETURN_IF_ERROR(widened(bottom, opt, &in));
     top.create(Shape(s.num_output, dtype), out_pack_, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
     if (planar_) {

@@ -15,6 +15,7 @@ int ConvRunner::run(const ConvRunPlan& plan, const Call& call, const Blobs& blob
     const ConvRunPlan* p = &plan;
     if (!fits(plan, call)) {
         other.algorithm = plan.algorithm, other.weights = plan.weights;
+        if (takes_halves()) other.halves = plan.halves;
         make_plan(call, &other);
         p = &other;
     }

@@ -32,6 +32,7 @@ DType ConvRunner::made_type(const ConvRunPlan& plan, const ConvolutionFields& s,
         return live.runner->made_type(live.plan, live.fields, live.geometry, dtype, opt);
     }
     if (makes_f16()) return DType::f16;
+    if (takes_halves() && dtype == DType::f16) return DType::f32;
     // What a net is given is f32; results that will be stored as bf16 are rounded as they are made.
     const bool rounds = dtype == DType::f32 && opt.use_bf16_storage && !s.add_input;
     return rounds && multiplies_bf16(plan, s, g) ? DType::bf16 : dtype;
@@ -65,7 +66,8 @@ void ConvRunner::make_plan(const Call& call, ConvRunPlan* plan) const {
     else if (is_sliced(plan->algorithm))
         plan->sliced = std::make_shared<const SlicedPlan>(*candidates_.sliced, tiles, call.threads);
     else if (plan->algorithm == ConvAlgorithm::kDirect)
-        plan->direct = std::make_shared<const ConvPlan>(*kernels_, call.shape);
+        plan->direct = std::make_shared<const ConvPlan>(
+            takes_halves() && plan->halves ? *kernels_->f16f32 : *kernels_, call.shape);
 }
 
 double ConvRunner::macs(const ConvGeometry& g, int outputs) const {
@@ -111,7 +113,8 @@ ConvRunner::Call ConvRunner::planned_call(const ConvRunPlan& plan, const Convolu
     call.reduced_in = bf16 && dtype == DType::bf16;
     call.reduced_out = bf16;
     set_threads(g, opt, &call);
-    const DType in = call.reduced_in ? DType::bf16 : DType::f32;
+    const bool halves = takes_halves() && plan.halves;
+    const DType in = halves ? DType::f16 : call.reduced_in ? DType::bf16 : DType::f32;
     const DType out = call.reduced_out ? DType::bf16 : DType::f32;
     int dims = s.axes + 1;
     if (must_pad(s, g, shape_of(g))) {
@@ -122,6 +125,7 @@ ConvRunner::Call ConvRunner::planned_call(const ConvRunPlan& plan, const Convolu
     call.shape.in_step = block_step(dims, g.x.in, g.y.in, g.z.in, in, call.shape.in_pack);
     call.shape.out_step =
         block_step(s.axes + 1, g.x.out, g.y.out, g.z.out, out, call.shape.out_pack);
+    if (halves) call.shape = shape_of_halves(call.shape);
     if (items == 1) return call;
     call.in_item = item_step(call.shape.in_step * (g.num_input / in_pack_), in);
     call.out_item = item_step(call.shape.out_step * (g.num_output / out_pack_), out);
@@ -169,6 +173,9 @@ int ConvRunner::plan(const Layer& layer, const ConvolutionFields& s, const ConvG
         return kOk;
     }
     const ConvShape shape = shape_of(g);
+    if (takes_halves())
+        plan->halves =
+            dtype == DType::f16 && (adds || !s.add_input) && g.x.out * g.y.out >= kMinHalfPixels;
     plan->algorithm = algorithm_ == ConvAlgorithm::kNone ? choose(shape) : algorithm_;
     QUOLL_RETURN_IF_ERROR(weights_for(shape, plan));
     // Lists as long as this are made when the blobs, which need more, could be.

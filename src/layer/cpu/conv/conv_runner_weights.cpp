@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "layer/cpu/cast/cast.h"
 #include "layer/cpu/common/pairs.h"
 #include "layer/cpu/conv/conv_runner.h"
 
@@ -120,7 +121,60 @@ bool ConvRunner::weights_support_slices(const TileShape& shape) const {
     return true;
 }
 
+namespace {
+
+// Whether these floats are half floats, which are then written to `halves`.
+bool narrow_all(const StorageKernels& f16, const float* from, size_t count, uint16_t* halves) {
+    f16.narrow(from, halves, count);
+    float wide[256];
+    for (size_t i = 0, n; i < count; i += n) {
+        n = std::min<size_t>(256, count - i);
+        f16.widen(halves + i, wide, n);
+        if (memcmp(wide, from + i, n * sizeof(float)) != 0) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+void ConvRunner::take_halves(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
+    halves_ = false;
+    // The layer's hints, if there are any.
+    const Mat in = layer.bottom_shapes.empty() ? Mat() : layer.bottom_shapes[0];
+    if (in.dims && (in.dims != 3 || in.w * in.h < kMinHalfPixels)) return;
+    const bool plain = group_ == 1 && joined_ == 1 && s.axes == 2 &&
+                       s.maxk() * s.stride_w * s.stride_h == 1 && !s.pad_left && !s.pad_right &&
+                       !s.pad_top && !s.pad_bottom;
+    // One algorithm, on vectors of fp32, and panels all of which are full.
+    const bool direct = created() && kernels_ == &host_kernel_set() && kernels_->f16f32 &&
+                        pair_ == 1 && !narrows_ && algorithm_ == ConvAlgorithm::kDirect &&
+                        out_channels_ % kernels_->f16f32->gemm->step == 0;
+    if (!plain || !direct || !opt.use_fp16_storage || in_pack_ != kernels_->lanes) return;
+    Mat halves((int)(weights_.total() / 2), 1);
+    // Without memory the layer stays as it is.
+    if (halves.empty() ||
+        !narrow_all(kernels_->cast->f16, weights_, weights_.total(), halves.row<uint16_t>(0)))
+        return;
+    weights_ = halves;
+    halves_ = true;
+}
+
+// The weights for inputs that are not half floats: what these cannot hold, and what the user gives.
+int ConvRunner::widen_weights(Mat* wide) const {
+    std::lock_guard<std::mutex> lock(lock_);
+    Mat& packed = packed_[(int)ConvAlgorithm::kDirect];
+    if (packed.empty()) {
+        Mat made((int)(2 * weights_.total()), 1);
+        if (made.empty()) return kOutOfMemory;
+        kernels_->cast->f16.widen(weights_.row<const uint16_t>(0), made, made.total());
+        packed = made;
+    }
+    *wide = packed;
+    return kOk;
+}
+
 int ConvRunner::weights_for(const ConvShape& shape, ConvRunPlan* plan) const {
+    if (takes_halves() && !plan->halves) return widen_weights(&plan->weights);
     if (algorithm_ != ConvAlgorithm::kNone) {
         plan->weights = weights_;
         return kOk;

@@ -23,7 +23,8 @@ enum class KernelSlot : unsigned char {
     gemm_tile,
     half_gemm_tile,  // of half floats
     f16,
-    f16_gemm_tile,  // of pairs of half floats; columns are half floats
+    f16_gemm_tile,     // of pairs of half floats; columns are half floats
+    f16f32_gemm_tile,  // of KernelSet::f16f32
     // Of vectors of SVE, which take the place of the level's (gemm/wide_gemm.h).
     sve_gemm_tile,
     sve_f16_gemm_tile,

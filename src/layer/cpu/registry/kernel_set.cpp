@@ -6,6 +6,7 @@
 
 #include "layer/common/elempack.h"
 #include "layer/cpu/cast/cast.h"
+#include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/gemm.h"
 #include "layer/cpu/gemm/half_gemm.h"
@@ -66,14 +67,14 @@ void take(const Kernels** table, KernelSlot slot, Isa level, const Machine& mach
 struct Selected {
     Machine machine;
     KernelSet set;
-    GemmKernels gemm, half_gemm, f16_gemm, sve_gemm, f16_panels;  // with the tiles of rows
-    DwconvKernels dwconv, f16_dwconv;                             // with parts of rows
+    GemmKernels gemm, half_gemm, f16_gemm, f16f32_gemm, sve_gemm, f16_panels;  // with tiles of rows
+    DwconvKernels dwconv, f16_dwconv;                                          // with parts of rows
     WinogradKernels winograd, f16_winograd;
     PoolKernels f16_pool;
     UnaryKernels f16_unary;
     Int8Kernels int8, int8_pairs, int8_bytes, int8_s16;  // with tiles of rows
     CastKernels cast;
-    KernelSet half, f16, f16_packing;
+    KernelSet half, f16, f16_packing, f16f32;
     const Selected* next;
 };
 std::atomic<const Selected*> g_selected{nullptr};
@@ -287,13 +288,19 @@ void take_int8(const Machine& machine, Selected* s) {
 }
 #endif
 
+// The kernels of `gemm` that do not multiply.
+GemmKernels without_tiles(const GemmKernels& gemm) {
+    GemmKernels none = gemm;
+    none.row_times_panels = nullptr;
+    none.narrow = nullptr;
+    std::fill_n(none.planar, kPlanarWidths, nullptr);
+    for (auto& tiles : none.tile) std::fill_n(tiles, kGemmMaxRows, nullptr);
+    return none;
+}
+
 GemmKernels f16_gemm(const GemmKernels& gemm, const F16Kernels& f16) {
-    GemmKernels pairs = gemm;
+    GemmKernels pairs = without_tiles(gemm);
     pairs.halves = 4;
-    pairs.row_times_panels = nullptr;
-    pairs.narrow = nullptr;
-    std::fill_n(pairs.planar, kPlanarWidths, nullptr);
-    for (auto& tiles : pairs.tile) std::fill_n(tiles, kGemmMaxRows, nullptr);
     pairs.init_4 = f16.gemm_init;
     pairs.init_1 = pairs.init_8 = pairs.init_16 = nullptr;
     return pairs;
@@ -369,6 +376,18 @@ void take_f16(const Machine& machine, Selected* s) {
     s->set.f16 = &s->f16;
 }
 
+// Products of half floats with sums of fp32, of full panels alone. Longer vectors are faster with
+// fp32, and so are cores that issue in order with tiles of their own.
+void take_f16f32(const Machine& machine, Selected* s) {
+    if (has_wide_vectors(machine, s->gemm.lanes) || machine.core == CpuCore::cortex_a55) return;
+    s->f16f32_gemm = without_tiles(s->gemm);
+    s->f16f32_gemm.step = s->gemm.lanes * s->gemm.vectors;
+    if (!take_tiles(KernelSlot::f16f32_gemm_tile, machine, &s->f16f32_gemm)) return;
+    s->f16f32 = s->set;
+    s->f16f32.gemm = &s->f16f32_gemm;
+    s->set.f16f32 = &s->f16f32;
+}
+
 Selected* select(const Machine& machine) {
     Selected* s = new Selected();
     s->machine = machine;
@@ -415,6 +434,7 @@ Selected* select(const Machine& machine) {
         s->half.gemm = &s->half_gemm;
         s->set.half = &s->half;
     }
+    if (kHasF16F32) take_f16f32(machine, s);
     take_f16(machine, s);
     return s;
 }

@@ -1,0 +1,4 @@
+#define ROWS 4
+#include "layer/arm/gemm_f16f32.inc"
+
+gemm_tile QUOLL_SYMBOL(quoll_gemm_f16f32_4x16_asimdfhm)
