@@ -70,6 +70,8 @@ private:
         return true;
     }
 
+    // Of [items][heads][rows][size].
+    static constexpr int kRowsFirst = 12;
     // Exchanges rows and heads, of three axes.
     static bool exchanges(const ModelLayer* permute) {
         return permute && permute->params.get(0, 0) == 2;
@@ -78,6 +80,7 @@ private:
     struct Rows {
         int heads = 0, size = 0, rows = 0;  // heads: of all items; -1 where their number is open
         bool batch = false;                 // what was projected is a batch of `rows` Mats
+        int of_item = 0;  // heads of an item if items are a batch for SDPA
     };
     // [rows][heads][size]. One row may be a vector elsewhere.
     static bool splits(const ModelLayer* reshape, Rows* r) {
@@ -112,6 +115,14 @@ private:
                heads == r.heads;
     }
 
+    // Heads of rows as a batch of items [heads][rows][size].
+    static bool parts(const ModelLayer* axis, const ModelLayer* reshape, Rows* r) {
+        if (axis->params.get(0, 0) != 0 || !reshape || reshape->inputs.size() != 1) return false;
+        r->of_item = reshape->params.get(11, -233);
+        return reshape->params.get(0, -233) == r->size && reshape->params.get(1, -233) == r->rows &&
+               reshape->params.get(2, -233) != -233 && r->of_item > 0;
+    }
+
     // Heads of rows as those of the only item: [1][heads][rows][size].
     static bool is_item(const ModelLayer* reshape, const Rows& r) {
         if (!reshape || reshape->inputs.size() != 1) return false;
@@ -131,14 +142,15 @@ private:
 
     // The projection behind heads of rows; *found: theirs.
     bool find_projection(const std::string& blob, Rows* found, Projection* p) const {
-        const ModelLayer* same = maker(blob, "Reshape");
+        const ModelLayer* items = maker(blob, "BatchAxis");
+        const ModelLayer* same = maker(items ? items->inputs[0] : blob, "Reshape");
         const ModelLayer* permute = maker(same ? same->inputs[0] : blob, "Permute");
         const ModelLayer* axis = permute ? maker(permute->inputs[0], "BatchAxis") : nullptr;
         const std::string& split = axis ? axis->inputs[0] : permute ? permute->inputs[0] : blob;
         const ModelLayer* reshape = maker(split, "Reshape");
         Rows r;
         if (!exchanges(permute) || !(axis ? splits_batch(axis, reshape, &r) : splits(reshape, &r)) ||
-            (same && !keeps(same, r)))
+            (items ? !parts(items, same, &r) : same && !keeps(same, r)))
             return false;
         std::string rows = reshape->inputs[0];
         const int kMul = 2;
@@ -156,10 +168,16 @@ private:
 
     // The layer behind heads that makes rows of them again.
     const ModelLayer* rows_again(const std::string& heads, const Rows& r) const {
+        if (r.of_item) {
+            const ModelLayer* axis = reader(heads, "BatchAxis");
+            const ModelLayer* permute = axis ? reader(axis->outputs[0], "Permute") : nullptr;
+            const bool fits = permute && axis->params.get(0, 0) == 1;
+            return fits && permute->params.get(0, 0) == kRowsFirst ? permute : nullptr;
+        }
         const ModelLayer* const same = reader(heads, "Reshape");
         const ModelLayer* const permute = reader(same ? same->outputs[0] : heads, "Permute");
         const bool of_three = exchanges(permute) && (!same || keeps(same, r));
-        const bool of_four = permute && permute->params.get(0, 0) == 12 && is_item(same, r);
+        const bool of_four = permute && permute->params.get(0, 0) == kRowsFirst && is_item(same, r);
         return of_three || of_four ? permute : nullptr;
     }
 
@@ -169,6 +187,7 @@ private:
         if (known == known_.end()) return Sequences();
         const BlobDims& blob = known->second;
         if (blob.batch != r.batch || blob.dims.size() != (r.batch ? 3u : 2u)) return Sequences();
+        if (r.heads > 0 && r.heads % heads != 0) return Sequences();
         Dim length = blob.dims[0], items = blob.dims[1];
         if (!r.batch && r.heads != -1) items = Dim(r.heads / heads);
         if (!r.batch) length = r.rows != -1 ? Dim(r.rows) : symbols_.divide(blob.dims[0], items);
@@ -177,15 +196,16 @@ private:
     }
 
     // Whether a mask is of all heads and items alike, or of each head of each item.
-    bool find_mask(const std::string& blob, int heads, SequenceAttention* a) const {
+    bool find_mask(const std::string& blob, int heads, bool by_items, SequenceAttention* a) const {
         const ModelLayer* mask = any_maker(blob, "MemoryData");
         if (mask && mask->params.get(1, 0) > 0 && mask->params.get(2, 0) <= 1 &&
             mask->params.get(11, 0) == 0)
             return true;
         const auto known = known_.find(blob);
-        if (known == known_.end() || known->second.batch) return false;
+        if (known == known_.end()) return false;
         const std::vector<Dim>& dims = known->second.dims;
-        if (dims.size() != 3) return dims.size() == 2;
+        if (known->second.batch) return by_items && same(dims[0], a->made.items);
+        if (dims.size() != 3 || by_items) return dims.size() == 2 || dims.size() == 3;
         if (!same(dims[0], symbols_.multiply(a->made.items, Dim(heads))) || !dims[1].known() ||
             !dims[2].known())
             return false;
@@ -223,6 +243,9 @@ private:
         if (in[1].outputs != width || in[2].outputs != width || !joins(reshape, width))
             return false;
         a->heads = width / a->rows[0].size;
+        for (const Rows& r : a->rows)
+            if (r.of_item != a->rows[0].of_item || (r.of_item && r.of_item != a->heads))
+                return false;
         a->last = reader(reshape->outputs[0], "InnerProduct");
         return is_projection(a->last, &a->out) && a->out.outputs == in[0].inputs;
     }
@@ -249,10 +272,14 @@ private:
             sdpa.params.get(18, 0) != 0 || !find_attention(sdpa, &a))
             return false;
         SequenceAttention found;
-        const bool several = a.rows[0].heads != a.heads ||
-                             std::any_of(a.rows, a.rows + 3, [](const Rows& r) { return r.batch; });
-        if (several && !find_sequences(a, &found)) return false;
-        if (several && mask && !find_mask(sdpa.inputs[3], a.heads, &found)) return false;
+        const bool several =
+            a.rows[0].heads != a.heads || std::any_of(a.rows, a.rows + 3, [](const Rows& r) {
+                return r.batch || r.of_item;
+            });
+        const bool sequences = find_sequences(a, &found);
+        if (several && !sequences) return false;
+        if (several && mask && !find_mask(sdpa.inputs[3], a.heads, a.rows[0].of_item, &found))
+            return false;
         std::vector<std::string> inputs;
         for (const Projection& p : a.in) inputs.push_back(p.product->inputs[0]);
         if (inputs[1] == inputs[2]) inputs.pop_back();
@@ -260,7 +287,7 @@ private:
         found.inputs.resize(inputs.size());
         if (mask) inputs.push_back(sdpa.inputs[3]);
         put(sdpa, a, inputs);
-        if (several) sequences_->push_back(found);
+        if (sequences) sequences_->push_back(found);
         return true;
     }
 

@@ -399,7 +399,10 @@ private:
                 blob = constant_of(*data, blob);
         }
         const std::string blob = layer.outputs[0];
-        layer.outputs[0] = next(blob);
+        if (made.items.is(1) && made.form == Sequences::kRows)
+            written_.insert(blob);  // rows of one item are that item
+        else
+            layer.outputs[0] = next(blob);
         made_.insert(blob);
         items_[blob] = layer.outputs[0];
         all_.push_back(layer);
