@@ -100,6 +100,7 @@ LAYERS = (attend('a', 'x', 'x', 'x', 'a1') + ' a2 = Add(x, a1)' + norm('a2', 'a3
 PLACED = ' qk = Add(x, place)' + attend('a', 'qk', 'qk', 'x', 'a1') + ' a2 = Add(x, a1)' + norm('a2', 'z')
 CROSS = (attend('a', 'x', 'x', 'x', 'a1', 'mask') + ' a2 = Add(x, a1)' + norm('a2', 'a3')
          + attend('b', 'a3', 'm', 'm', 'b1', '', 5, 7) + ' b2 = Add(a3, b1)' + norm('b2', 'y'))
+COUNTS = (('one item', '1', 1), ('two items', '2', 2), ('any number of items', 'B', -1))
 TURN, BACK_AGAIN = 'x = Transpose<perm = [1, 0, 2]>(i)', ' y = Transpose<perm = [1, 0, 2]>(z)'
 SEQUENCES = {**{f'w{n}': (12, 12) for n in 'qkvo'}, 'gamma': (12,), 'bias': (12,), 'wide': (12, 24), 'narrow': (24, 12),
              'place': (5, 1, 12)}
@@ -183,21 +184,26 @@ CASES = {
         sequences(TURN + LAYERS + BACK_AGAIN, f'float[{count},5,12] i', f'float[{count},5,12]', items),
         ['MultiHeadAttention'], [*GONE[:2], 'SDPA', 'Permute'],
         [('perm = [2, 0, 1, 3]', 'perm = [0, 2, 1, 3]')] if items == 2 else [], '', weights('gamma', 'wide', 'narrow'),
-        sizes={'B': 3}) for name, count, items in (('one item', '1', 1), ('two items', '2', 2), ('any number of items', 'B', -1))},
+        sizes={'B': 3}) for name, count, items in COUNTS},
     **{f'attention of sequences that are given, {name}': Case(
         sequences(LAYERS, f'float[5,{count},12] x', f'float[5,{count},12]', items).replace(' z =', ' y ='),
         ['MultiHeadAttention'], [*GONE[:2], 'SDPA'], [], '', weights('gamma', 'wide', 'narrow'), sizes={'B': 3})
-       for name, count, items in (('one item', '1', 1), ('two items', '2', 2), ('any number of items', 'B', -1))},
+       for name, count, items in COUNTS},
     'attention of sequences with places': Case(
         sequences(TURN + PLACED + BACK_AGAIN, 'float[B,5,12] i', 'float[B,5,12]', -1), ['MultiHeadAttention'], [*GONE[:2], 'SDPA', 'Permute', 'Reshape'],
         [('rows5 = {5, -1, 4}', 'rows5 = {-1, 5, 4}')], 'ao', weights('gamma', 'place'), sizes={'B': 3}),
-    'attention of pixels': Case(
+    **{f'attention of pixels, {name}': Case(
         sequences('x = Transpose<perm = [2, 0, 1]>(i)' + PLACED + ' y = Transpose<perm = [1, 2, 0]>(z)',
-                  'float[2,12,5] i', 'float[2,12,5]'), ['MultiHeadAttention'], [*GONE[:2], 'SDPA', 'Reshape'], [], '',
-        weights('gamma', 'place')),
+                  f'float[{count},12,5] i', f'float[{count},12,5]', items), ['MultiHeadAttention'], [*GONE[:2], 'SDPA'], [], '',
+        weights('gamma', 'place'), sizes={'B': 3}) for name, count, items in COUNTS},
     'attention of sequences, others read on the way': Case(
         sequences(TURN + LAYERS + BACK_AGAIN, 'float[2,5,12] i', 'float[2,5,12]').replace('float[2,5,12] y)', 'float[2,5,12] y, float[10,12] am, float[5,2,12] a3)'),
         ['MultiHeadAttention'], [*GONE[:2], 'SDPA'], [], '', weights('gamma', 'wide', 'narrow')),
+    'rows that are sequences of two lengths': Case(
+        sequences(attend('a', 'x', 'x', 'x', 'a1') + ' c = Reshape(am, back2)' + attend('b', 'c', 'c', 'c', 'y', '', 2, 2),
+                  'float[5,2,12] x', 'float[2,5,12]', 2,
+                  ', int64[3] rows2 = {2, 15, 4}, int64[4] heads2 = {5, 3, 2, 4}, int64[3] back2 = {2, 5, 12}'),
+        ['SDPA'], ['Softmax', 'MultiHeadAttention'], [], '', weights()),
     'decoder of sequences, a causal mask': Case(
         sequences(CROSS, 'float[5,2,12] x, float[7,2,12] m', 'float[5,2,12]'), ['MultiHeadAttention'], [*GONE[:2], 'SDPA'],
         [], '', weights('gamma', mask=UPPER)),

@@ -275,6 +275,7 @@ private:
     bool add_varying_output(const std::string& name, ElementType type, Value* v);
     void fuse();
     std::unordered_map<std::string, BlobDims> known_dims();
+    int fuse_attention();
     int remove_reshapes_to_same();
     void remove_unused();
     void insert_splits();

@@ -80,7 +80,7 @@ private:
     struct Rows {
         int heads = 0, size = 0, rows = 0;  // heads: of all items; -1 where their number is open
         bool batch = false;                 // what was projected is a batch of `rows` Mats
-        int of_item = 0;  // heads of an item if items are a batch for SDPA
+        int of_item = 0;                    // heads of an item if items are a batch for SDPA
     };
     // [rows][heads][size]. One row may be a vector elsewhere.
     static bool splits(const ModelLayer* reshape, Rows* r) {
@@ -98,7 +98,7 @@ private:
         const Dim& rows = known->second.dims[0];
         r->rows = rows.known() ? (int)rows.value : -1;
         r->batch = true;
-        return r->size > 0 && r->heads != 0 && r->heads != kNone;
+        return r->size > 0 && r->heads != 0 && r->heads != kNone && r->rows != 1;
     }
     static bool has_three_axes(const ModelLayer* reshape, int* w, int* h, int* c) {
         const int kNone = -233;
@@ -149,7 +149,8 @@ private:
         const std::string& split = axis ? axis->inputs[0] : permute ? permute->inputs[0] : blob;
         const ModelLayer* reshape = maker(split, "Reshape");
         Rows r;
-        if (!exchanges(permute) || !(axis ? splits_batch(axis, reshape, &r) : splits(reshape, &r)) ||
+        if (!exchanges(permute) ||
+            !(axis ? splits_batch(axis, reshape, &r) : splits(reshape, &r)) ||
             (items ? !parts(items, same, &r) : same && !keeps(same, r)))
             return false;
         std::string rows = reshape->inputs[0];
@@ -273,11 +274,10 @@ private:
             return false;
         SequenceAttention found;
         const bool several =
-            a.rows[0].heads != a.heads || std::any_of(a.rows, a.rows + 3, [](const Rows& r) {
-                return r.batch || r.of_item;
-            });
+            a.rows[0].heads != a.heads ||
+            std::any_of(a.rows, a.rows + 3, [](const Rows& r) { return r.batch || r.of_item; });
         const bool sequences = find_sequences(a, &found);
-        if (several && !sequences) return false;
+        if (several && (!sequences || !sequences_)) return false;
         if (several && mask && !find_mask(sdpa.inputs[3], a.heads, a.rows[0].of_item, &found))
             return false;
         std::vector<std::string> inputs;
@@ -287,7 +287,7 @@ private:
         found.inputs.resize(inputs.size());
         if (mask) inputs.push_back(sdpa.inputs[3]);
         put(sdpa, a, inputs);
-        if (sequences) sequences_->push_back(found);
+        if (sequences && sequences_) sequences_->push_back(found);
         return true;
     }
 

@@ -31,9 +31,9 @@ bool is_plain_reshape(const ModelLayer& layer) {
 // A function of each value by itself.
 bool is_pointwise(const ModelLayer& layer) {
     static const std::set<std::string> kTypes = {
-        "AbsVal", "CELU",        "Clip",      "Dropout",  "ELU",     "Erf",   "Exp",
-        "GELU",   "HardSigmoid", "HardSwish", "Log",      "Mish",    "Power", "ReLU",
-        "SELU",   "Sigmoid",     "Softplus",  "Swish",    "TanH",    "UnaryOp"};
+        "AbsVal", "CELU",        "Clip",      "Dropout", "ELU",  "Erf",    "Exp",
+        "GELU",   "HardSigmoid", "HardSwish", "Log",     "Mish", "Power",  "ReLU",
+        "SELU",   "Sigmoid",     "Softplus",  "Swish",   "TanH", "UnaryOp"};
     const bool with_number = layer.type == "BinaryOp" && param(layer, 1, 0) == 1;
     return layer.inputs.size() == 1 && (with_number || kTypes.count(layer.type));
 }
@@ -52,7 +52,8 @@ public:
             const size_t index = makers_[a.output];
             attentions_[index] = &a;
             find_all(a.output, a.made);
-            for (size_t i = 0; i < a.inputs.size(); i++) find_all(layer(index).inputs[i], a.inputs[i]);
+            for (size_t i = 0; i < a.inputs.size(); i++)
+                find_all(layer(index).inputs[i], a.inputs[i]);
         }
     }
 
@@ -65,6 +66,8 @@ public:
         const auto found = attentions_.find(index);
         return found == attentions_.end() ? nullptr : found->second;
     }
+    // False if a blob holds sequences of several lengths, depending on who looks at it.
+    bool agree() const { return agree_; }
     // Null if the blob holds no sequences that lead to attention.
     const Sequences* find(const std::string& blob) const {
         const auto found = rows_.find(blob);
@@ -73,7 +76,8 @@ public:
     // The sequences in another form, of which the blob is made.
     const std::string* moved_from(const ModelLayer& layer) const {
         const bool moves = is_plain_reshape(layer) || layer.is<BatchAxis>();
-        return moves && find(layer.inputs[0]) && find(layer.outputs[0]) ? &layer.inputs[0] : nullptr;
+        return moves && find(layer.inputs[0]) && find(layer.outputs[0]) ? &layer.inputs[0]
+                                                                        : nullptr;
     }
     // A constant that goes with each item: one value, one row, or a row for each place.
     const ModelLayer* constant(const std::string& blob, const Sequences& s) const {
@@ -81,25 +85,31 @@ public:
         const bool batch = data && data->is<BatchAxis>() && param(*data, 0, 0) == 0;
         if (batch) data = maker(data->inputs[0]);
         if (!data || !data->is<MemoryData>() || param(*data, 11, 0) != 0) return nullptr;
-        const int w = param(*data, 0, 0), h = std::max(1, param(*data, 1, 0));
-        const int c = std::max(1, param(*data, 2, 0));
-        const bool places = s.length.is(c) && (batch || s.form == Sequences::kAxes);
-        const bool fits = (w == 1 || w == s.width) && h == 1 && (c == 1 || places);
-        return fits ? data : nullptr;
+        const int w = param(*data, 0, 0), h = param(*data, 1, 0), c = param(*data, 2, 0);
+        const bool three = batch || s.form == Sequences::kAxes;
+        const bool axes = three ? c == 1 || (c > 1 && s.length.is(c)) : c == 0;  // as many
+        return axes && h == 1 && (w == 1 || w == s.width) ? data : nullptr;
     }
 
-    // Layers that could, by the first blob from which they were found.
-    const std::map<size_t, int>& layers() const { return found_; }
-    int groups() const { return groups_; }
+    // Whether the layer makes sequences of items by exchanging axes, or items of sequences.
+    bool enters(const ModelLayer& layer) const {
+        const int order = layer.is<Permute>() ? param(layer, 0, 0) : 0;
+        return (order == kExchanged || order == kLastFirst) && has_axes(layer.outputs[0]);
+    }
+    bool exits(const ModelLayer& layer) const {
+        const int order = layer.is<Permute>() ? param(layer, 0, 0) : 0;
+        return (order == kExchanged || order == kFirstLast) && has_axes(layer.inputs[0]);
+    }
 
-    // Layers that are computed item by item, attention apart.
+    // Layers that are to be computed item by item, attention apart: those that are connected, all
+    // or none of them.
     std::set<size_t> choose() const {
         std::set<size_t> chosen;
         for (int group = 0; group < groups_; group++) {
             std::set<size_t> more = chosen;
             for (const auto& f : found_)
                 if (f.second == group) more.insert(f.first);
-            if (cost(more) <= cost(chosen)) chosen = more;
+            if (more.size() > chosen.size() && cost(more) <= cost(chosen)) chosen = more;
         }
         return chosen;
     }
@@ -116,7 +126,8 @@ private:
         }
         return (int)(in.size() + out.size());
     }
-    // *turned: where sequences that do not are turned.
+    // Whether a blob needs no turning. If it has been moved from one that does, that one is put
+    // into *turned.
     bool comes_by_items(const std::string& blob, const std::set<size_t>& chosen,
                         std::set<std::string>* turned) const {
         const auto found = makers_.find(blob);
@@ -130,6 +141,7 @@ private:
         if (!comes_by_items(*from, chosen, turned)) turned->insert(*from);
         return true;
     }
+    // Whether a layer needs the sequences.
     bool leaves(const std::string& blob, const std::set<size_t>& chosen) const {
         const auto readers = readers_.find(blob);
         if (readers == readers_.end()) return true;  // an output
@@ -139,18 +151,6 @@ private:
         });
     }
 
-public:
-    // Whether the layer makes sequences of items by exchanging axes, or items of sequences.
-    bool enters(const ModelLayer& layer) const {
-        const int order = layer.is<Permute>() ? param(layer, 0, 0) : 0;
-        return (order == kExchanged || order == kLastFirst) && has_axes(layer.outputs[0]);
-    }
-    bool exits(const ModelLayer& layer) const {
-        const int order = layer.is<Permute>() ? param(layer, 0, 0) : 0;
-        return (order == kExchanged || order == kFirstLast) && has_axes(layer.inputs[0]);
-    }
-
-private:
     bool has_axes(const std::string& blob) const {
         const Sequences* s = find(blob);
         return s && s->form == Sequences::kAxes;
@@ -176,7 +176,11 @@ private:
         groups_++;
     }
     void add(const std::string& blob, const Sequences& s, std::vector<std::string>* open) {
-        if (rows_.emplace(blob, s).second) open->push_back(blob);
+        const auto added = rows_.emplace(blob, s);
+        if (added.second) open->push_back(blob);
+        const Sequences& had = added.first->second;
+        agree_ =
+            agree_ && had.form == s.form && same(had.length, s.length) && same(had.items, s.items);
     }
 
     // s: what is known of one of the layer's blobs.
@@ -226,8 +230,9 @@ private:
     std::unordered_map<std::string, std::vector<size_t>> readers_;
     std::map<size_t, const SequenceAttention*> attentions_;
     std::unordered_map<std::string, Sequences> rows_;
-    std::map<size_t, int> found_;
+    std::map<size_t, int> found_;  // layers that treat rows alike; those connected have one number
     int groups_ = 0;
+    bool agree_ = true;
 };
 
 class ByItems {
@@ -240,13 +245,14 @@ public:
         for (size_t i = 0; i < c_.model.layers.size(); i++) {
             ModelLayer layer = c_.model.layers[i];
             for (std::string& blob : layer.inputs) blob = present(blob);
-            if (const SequenceAttention* attention = rows_.attention(i))
-                turn_mask(*attention, &layer);
-            else if (!chosen.count(i)) {
-                if (!passes(layer)) keep(layer);
-                continue;
-            }
-            compute(layer);
+            const SequenceAttention* attention = rows_.attention(i);
+            if (attention) turn_mask(*attention, &layer);
+            if (attention)
+                compute(layer, attention->inputs.size());
+            else if (chosen.count(i))
+                compute(layer, layer.inputs.size());
+            else if (!passes(layer))
+                keep(layer);
         }
         for (const std::string& blob : outputs_) write(blob);
         c_.model.layers.swap(all_);
@@ -388,9 +394,11 @@ private:
         all_.push_back(layer);
     }
 
-    void compute(ModelLayer layer) {
+    // The layer for items in place of sequences, which so many of its inputs are.
+    void compute(ModelLayer layer, size_t inputs) {
         const Sequences& made = *rows_.find(layer.outputs[0]);
-        for (std::string& blob : layer.inputs) {
+        for (size_t i = 0; i < inputs; i++) {
+            std::string& blob = layer.inputs[i];
             const ModelLayer* data = rows_.constant(blob, made);
             const Sequences* s = rows_.find(blob);
             if (s)
@@ -422,8 +430,10 @@ private:
 
     // The mask of all heads of all items as one for each item.
     void turn_mask(const SequenceAttention& a, ModelLayer* layer) {
-        if (a.mask_heads == 0 || a.made.items.is(1)) return;
+        if (layer->inputs.size() == a.inputs.size()) return;
         std::string& mask = layer->inputs.back();
+        write(mask);
+        if (a.mask_heads == 0 || a.made.items.is(1)) return;
         std::string& items = items_[mask];
         if (items.empty()) {
             const std::string axes =
@@ -443,10 +453,12 @@ private:
 
 }  // namespace
 
-void by_items(Converter* converter, const KnownDims& known, const std::vector<std::string>& outputs,
+bool by_items(Converter* converter, const KnownDims& known, const std::vector<std::string>& outputs,
               const std::vector<SequenceAttention>& attentions) {
     const Rows rows(converter, known, attentions);
+    if (!rows.agree()) return false;
     ByItems(converter, rows, outputs).run();
+    return true;
 }
 
 }  // namespace onnx_tool

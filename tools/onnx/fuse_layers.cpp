@@ -197,6 +197,18 @@ int Converter::remove_reshapes_to_same() {
     return (int)instead.size();
 }
 
+int Converter::fuse_attention() {
+    const KnownDims known = known_dims();
+    const Model before = model;
+    std::vector<SequenceAttention> sequences;
+    const int count = fuse_heads(&model, known, &symbols, &sequences);
+    if (sequences.empty()) return count;
+    remove_unused();  // what the attention was made of would keep sequences in use
+    if (by_items(this, known, outputs_, sequences)) return count;
+    model = before;
+    return fuse_heads(&model, known, &symbols, nullptr);
+}
+
 void Converter::fuse() {
     const auto count = [&](const char* what, int times) {
         if (times) report_->counts[what] += times;
@@ -214,13 +226,7 @@ void Converter::fuse() {
     if (reshapes) count("reshapes of reshapes", Fuser(&model).merge_reshapes());
     if (attentions) {
         remove_unused();  // reshapes that were merged read what others do
-        std::vector<SequenceAttention> sequences;
-        const KnownDims known = known_dims();
-        count("fused: MultiHeadAttention", fuse_heads(&model, known, &symbols, &sequences));
-        if (!sequences.empty()) {
-            remove_unused();  // what the attention was made of would keep sequences in use
-            by_items(this, known, outputs_, sequences);
-        }
+        count("fused: MultiHeadAttention", fuse_attention());
     }
     // Last, since exchanges of axes tell what is attention.
     if (reshapes && Fuser(&model).reshape_permutes()) {

@@ -49,8 +49,7 @@ struct Sequences {
     int width = 0;
 };
 // The form that a blob of these sizes has for sequences of that length, of so many items.
-Sequences sequences_of(const BlobDims& blob, const Dim& length, const Dim& items,
-                       Symbols* symbols);
+Sequences sequences_of(const BlobDims& blob, const Dim& length, const Dim& items, Symbols* symbols);
 
 // A MultiHeadAttention whose rows are those of several items, or of one that is not alone in its
 // blob. Its inputs and its output are sequences, though it computes item by item: by_items() puts
@@ -65,13 +64,14 @@ struct SequenceAttention {
 
 // Puts a MultiHeadAttention where rows are projected to queries, keys and values, split into heads,
 // attended to by SDPA, joined, and projected again; how many it made. *sequences: those of them
-// for by_items().
+// for by_items(); if it is null, none is made.
 int fuse_heads(Model* model, const KnownDims& known, Symbols* symbols,
                std::vector<SequenceAttention>* sequences);
 
 // Attention of sequences, and the layers between that treat each row alike, on batches of items
-// [length][width]: axes are exchanged where sequences enter and leave such layers.
-void by_items(Converter* converter, const KnownDims& known, const std::vector<std::string>& outputs,
+// [length][width]: axes are exchanged where sequences enter and leave such layers. False, with
+// nothing changed, if a blob is read as sequences of several lengths.
+bool by_items(Converter* converter, const KnownDims& known, const std::vector<std::string>& outputs,
               const std::vector<SequenceAttention>& attentions);
 
 }  // namespace onnx_tool
