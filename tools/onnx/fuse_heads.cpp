@@ -266,6 +266,15 @@ private:
         return true;
     }
 
+    // Rows of many short items are projected together faster than item by item: with up to 8 rows
+    // an item, an encoder takes 1.5 to 2 times as long on a CPU, with 16 no longer.
+    static bool has_short_items(const Attention& a, const SequenceAttention& s) {
+        const int kShort = 16;
+        return !s.made.items.is(1) && std::all_of(a.rows, a.rows + 3, [&](const Rows& r) {
+            return r.rows > 0 && r.rows < kShort;
+        });
+    }
+
     bool replace(const ModelLayer& sdpa) {
         const bool mask = sdpa.params.get(5, 0) != 0;
         Attention a;
@@ -277,7 +286,7 @@ private:
             a.rows[0].heads != a.heads ||
             std::any_of(a.rows, a.rows + 3, [](const Rows& r) { return r.batch || r.of_item; });
         const bool sequences = find_sequences(a, &found);
-        if (several && (!sequences || !sequences_)) return false;
+        if (several && (!sequences || !sequences_ || has_short_items(a, found))) return false;
         if (several && mask && !find_mask(sdpa.inputs[3], a.heads, a.rows[0].of_item, &found))
             return false;
         std::vector<std::string> inputs;
