@@ -3,7 +3,21 @@
 #include <map>
 #include <set>
 
+#include "layer/activation/clip.h"
+#include "layer/activation/gelu.h"
+#include "layer/activation/hardswish.h"
+#include "layer/activation/relu.h"
+#include "layer/activation/sigmoid.h"
+#include "layer/activation/swish.h"
+#include "layer/activation/tanh.h"
 #include "layer/control/memorydata.h"
+#include "layer/elementwise/binaryop.h"
+#include "layer/elementwise/dropout.h"
+#include "layer/elementwise/erf.h"
+#include "layer/elementwise/unaryop.h"
+#include "layer/nn/innerproduct.h"
+#include "layer/norm/layernorm.h"
+#include "layer/norm/rmsnorm.h"
 #include "layer/tensor/permute.h"
 #include "layer/tensor/reshape.h"
 #include "layer/tensor/tensorshape.h"
@@ -30,12 +44,11 @@ bool is_plain_reshape(const ModelLayer& layer) {
 
 // A function of each value by itself.
 bool is_pointwise(const ModelLayer& layer) {
-    static const std::set<std::string> kTypes = {
-        "AbsVal", "CELU",        "Clip",      "Dropout", "ELU",  "Erf",    "Exp",
-        "GELU",   "HardSigmoid", "HardSwish", "Log",     "Mish", "Power",  "ReLU",
-        "SELU",   "Sigmoid",     "Softplus",  "Swish",   "TanH", "UnaryOp"};
-    const bool with_number = layer.type == "BinaryOp" && param(layer, 1, 0) == 1;
-    return layer.inputs.size() == 1 && (with_number || kTypes.count(layer.type));
+    if (layer.inputs.size() != 1) return false;
+    return (layer.is<BinaryOp>() && param(layer, 1, 0) == 1) || layer.is<ReLU>() ||
+           layer.is<GELU>() || layer.is<Sigmoid>() || layer.is<Swish>() || layer.is<TanH>() ||
+           layer.is<Clip>() || layer.is<HardSwish>() || layer.is<UnaryOp>() ||
+           layer.is<Dropout>() || layer.is<Erf>();
 }
 
 // What layers there are, and which of them could treat rows item by item.
@@ -206,7 +219,7 @@ private:
         }
         if (operands.empty() || !treats_rows_alike(l, operands[0].second.width, out.width)) return;
         for (const auto& operand : operands) {
-            if (l.type == "BinaryOp" && operand.second.width != out.width) return;
+            if (l.is<BinaryOp>() && operand.second.width != out.width) return;
             add(operand.first, operand.second, open);
         }
         add(l.outputs[0], out, open);
@@ -215,13 +228,13 @@ private:
 
     static bool treats_rows_alike(const ModelLayer& l, int width, int made) {
         const int kOutputs = 0, kWeights = 2, kAffineSize = 0;
-        if (l.type == "InnerProduct")
+        if (l.is<InnerProduct>())
             return l.inputs.size() == 1 && param(l, kOutputs, 0) == made &&
                    (int64_t)made * width == param(l, kWeights, 0);
         if (width != made) return false;
-        if (l.type == "LayerNorm" || l.type == "RMSNorm")
+        if (l.is<LayerNorm>() || l.is<RMSNorm>())
             return l.inputs.size() == 1 && param(l, kAffineSize, 0) == width;
-        return is_pointwise(l) || (l.type == "BinaryOp" && l.inputs.size() == 2);
+        return is_pointwise(l) || (l.is<BinaryOp>() && l.inputs.size() == 2);
     }
 
     Converter& c_;
