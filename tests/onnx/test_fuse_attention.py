@@ -68,6 +68,49 @@ SCALED_FIRST = ('qr = MatMul(x, wq) qs = Mul(qr, r) q4 = Reshape(qs, heads) q = 
 # With batch_first, and what was there before added.
 BACK = PACKED.replace(' y = MatMul(h, w2)', ' m = MatMul(h, w2) b3 = Reshape(m, back) z2 = Transpose<perm = [1, 0, 2]>(b3) y = Add(z2, x)')
 MOVED = ['MatMul', 'Softmax', 'SDPA', 'StridedSlice', 'Permute', 'Reshape', 'BatchAxis']
+
+
+def attend(p, q, k, v, made, mask='', at=17, to=17):
+    """Attention of sequences, [length, items, 12], as torch.nn.MultiheadAttention computes it without batch_first."""
+    split = ''.join(f' {p}{n}p = MatMul({x}, w{n}) {p}{n}b = Add({p}{n}p, bias) {p}{n}r = Reshape({p}{n}b, rows{length})'
+                    f' {p}{n}t = Transpose<perm = [1, 0, 2]>({p}{n}r) {p}{n}h = Reshape({p}{n}t, heads{length})'
+                    for n, x, length in (('q', q, at), ('k', k, to), ('v', v, to)))
+    return (f'{split} {p}k = Transpose<perm = [0, 1, 3, 2]>({p}kh) {p}d = MatMul({p}qh, {p}k) {p}f = Mul({p}d, f)'
+            + (f' {p}a = Add({p}f, {mask})' if mask else f' {p}a = Identity({p}f)')
+            + f' {p}s = Softmax<axis = -1>({p}a) {p}o = MatMul({p}s, {p}vh) {p}u = Transpose<perm = [2, 0, 1, 3]>({p}o)'
+            f' {p}j = Reshape({p}u, whole) {p}m = MatMul({p}j, wo) {made} = Reshape({p}m, back{at})')
+
+
+def norm(x, made):
+    return f' {made} = LayerNormalization<axis = -1>({x}, gamma, bias)'
+
+
+def sequences(body, inputs, out, items=2, more=''):
+    """A graph of such attention, 3 heads; items: how many, -1: any number."""
+    sizes = ', '.join(f'int64[3] rows{n} = {{{n}, {max(items * 3, -1)}, 4}}, int64[4] heads{n} = {{{items}, 3, {n}, 4}}, '
+                      f'int64[3] back{n} = {{{n}, {items}, 12}}' for n in (17, 19))
+    return graph(body, f'{sizes}, int64[2] whole = {{-1, 12}}, float f = {{0.5}}{more}', inputs, out)
+
+
+# Two layers of torch.nn.TransformerEncoder.
+LAYERS = (attend('a', 'x', 'x', 'x', 'a1') + ' a2 = Add(x, a1)' + norm('a2', 'a3') + ' a4 = MatMul(a3, wide) a5 = Relu(a4)'
+          ' a6 = MatMul(a5, narrow) a7 = Add(a3, a6)' + norm('a7', 'a8') + attend('b', 'a8', 'a8', 'a8', 'b1')
+          + ' b2 = Add(a8, b1)' + norm('b2', 'z'))
+# Places are added to queries and keys, as in DETR.
+PLACED = ' qk = Add(x, place)' + attend('a', 'qk', 'qk', 'x', 'a1') + ' a2 = Add(x, a1)' + norm('a2', 'z')
+CROSS = (attend('a', 'x', 'x', 'x', 'a1', 'mask') + ' a2 = Add(x, a1)' + norm('a2', 'a3')
+         + attend('b', 'a3', 'm', 'm', 'b1', '', 17, 19) + ' b2 = Add(a3, b1)' + norm('b2', 'y'))
+COUNTS = (('one item', '1', 1), ('two items', '2', 2), ('any number of items', 'B', -1))
+TURN, BACK_AGAIN = 'x = Transpose<perm = [1, 0, 2]>(i)', ' y = Transpose<perm = [1, 0, 2]>(z)'
+SEQUENCES = {**{f'w{n}': (12, 12) for n in 'qkvo'}, 'gamma': (12,), 'bias': (12,), 'wide': (12, 24), 'narrow': (24, 12),
+             'place': (17, 1, 12)}
+UPPER = np.where(np.tril(np.ones((17, 17))), 0, -np.inf).astype(np.float32)
+
+
+def weights(*names, **more):
+    return {**{name: SEQUENCES[name] for name in ('wq', 'wk', 'wv', 'wo', 'bias', *names)}, **more}
+
+
 PLACES = 'int64[1] n0 = {0}, int64[1] n1 = {1}, int64[1] n2 = {2}, int64[1] n3 = {3}, float f = {0.3}'
 INDICES = 'int64 i0 = {0}, int64 i1 = {1}, int64 i2 = {2}'
 JOINED = {'w': (16, 36), 'b': (36,), 'w2': (12, 16)}
@@ -117,27 +160,64 @@ CASES = {
               'float[B,L,24]'), ['MultiHeadAttention'], [*GONE, 'SDPA', 'Permute', 'Reshape', 'ReshapeTo', 'ShapeOf'], [], '',
         {'table': (8, 24), **{w: (24, 24) for w in ('wq', 'wk', 'wv', 'wo')}}, sizes={'B': 2, 'L': 5}),
     'one product of torch.nn.MultiheadAttention': Case(
-        graph(PACKED, f'{PLACES}, {INDICES}, int64[4] parts = {{5, 2, 3, 12}}, int64[3] rows = {{5, 6, 4}}, '
-              'int64[4] heads = {2, 3, 5, 4}, int64[4] turned = {2, 3, 4, 5}, int64[2] whole = {10, 12}',
-              'float[2,5,16] x', 'float[10,16]'), ['SDPA'], [*GONE, 'StridedSlice'], [], 's', JOINED),
+        graph(PACKED, f'{PLACES}, {INDICES}, int64[4] parts = {{17, 2, 3, 12}}, int64[3] rows = {{17, 6, 4}}, '
+              'int64[4] heads = {2, 3, 17, 4}, int64[4] turned = {2, 3, 4, 17}, int64[2] whole = {34, 12}',
+              'float[2,17,16] x', 'float[34,16]'), ['MultiHeadAttention'], [*GONE, 'SDPA', 'StridedSlice'], [], 's', JOINED),
     'torch.nn.MultiheadAttention of one item': Case(
         graph(PACKED, f'{PLACES}, {INDICES}, int64[4] parts = {{5, 1, 3, 12}}, int64[3] rows = {{5, 3, 4}}, '
               'int64[4] heads = {1, 3, 5, 4}, int64[4] turned = {1, 3, 4, 5}, int64[2] whole = {5, 12}',
               'float[1,5,16] x', 'float[5,16]'), ['MultiHeadAttention'], [*GONE, 'SDPA', 'StridedSlice', 'Permute', 'Reshape'],
         [('int64[3] rows = {5, 3, 4}', 'int64[3] rows = {3, 5, 4}'), ('perm = [2, 0, 1, 3]', 'perm = [1, 0, 2, 3]')], 's', JOINED),
     'torch.nn.MultiheadAttention of several items': Case(
-        graph(BACK, f'{PLACES}, {INDICES}, int64[4] parts = {{5, 2, 3, 12}}, int64[3] rows = {{5, 6, 4}}, '
-              'int64[4] heads = {2, 3, 5, 4}, int64[4] turned = {2, 3, 4, 5}, int64[2] whole = {10, 12}, int64[3] back = {5, 2, 16}',
-              'float[2,5,16] x', 'float[2,5,16]'), ['MultiHeadAttention'], MOVED,
-        [('xt = Transpose<perm = [1, 0, 2]>(x)', 'xt = Reshape(x, back)'),
-         ('perm = [2, 0, 1, 3]', 'perm = [0, 2, 1, 3]')], 's', JOINED),
+        graph(BACK, f'{PLACES}, {INDICES}, int64[4] parts = {{17, 2, 3, 12}}, int64[3] rows = {{17, 6, 4}}, '
+              'int64[4] heads = {2, 3, 17, 4}, int64[4] turned = {2, 3, 4, 17}, int64[2] whole = {34, 12}, int64[3] back = {17, 2, 16}',
+              'float[2,17,16] x', 'float[2,17,16]'), ['MultiHeadAttention'], MOVED,
+        [('rows = {17, 6, 4}', 'rows = {6, 17, 4}'), ('perm = [2, 0, 1, 3]', 'perm = [0, 2, 1, 3]')], 's', JOINED),
     'torch.nn.MultiheadAttention of any number of items': Case(
         graph(BACK.replace('t3 = Transpose<perm = [0, 2, 1]>(k3) t = Reshape(t3, turned)',
                            't3 = Reshape(k3, heads) t = Transpose<perm = [0, 1, 3, 2]>(t3)'),
-              f'{PLACES}, {INDICES}, int64[4] parts = {{5, -1, 3, 12}}, int64[3] rows = {{5, -1, 4}}, '
-              'int64[4] heads = {-1, 3, 5, 4}, int64[2] whole = {-1, 12}, int64[3] back = {5, -1, 16}',
-              'float[B,5,16] x', 'float[B,5,16]'), ['MultiHeadAttention'], MOVED,
-        [], 'm', JOINED, sizes={'B': 3}),
+              f'{PLACES}, {INDICES}, int64[4] parts = {{17, -1, 3, 12}}, int64[3] rows = {{17, -1, 4}}, '
+              'int64[4] heads = {-1, 3, 17, 4}, int64[2] whole = {-1, 12}, int64[3] back = {17, -1, 16}',
+              'float[B,17,16] x', 'float[B,17,16]'), ['MultiHeadAttention'], MOVED,
+        [], 'o', JOINED, sizes={'B': 3}),
+    **{f'attention of sequences, {name}': Case(
+        sequences(TURN + LAYERS + BACK_AGAIN, f'float[{count},17,12] i', f'float[{count},17,12]', items),
+        ['MultiHeadAttention'], [*GONE[:2], 'SDPA', 'Permute'],
+        [('perm = [2, 0, 1, 3]', 'perm = [0, 2, 1, 3]')] if items == 2 else [], '', weights('gamma', 'wide', 'narrow'),
+        sizes={'B': 3}) for name, count, items in COUNTS},
+    **{f'attention of sequences that are given, {name}': Case(
+        sequences(LAYERS, f'float[17,{count},12] x', f'float[17,{count},12]', items).replace(' z =', ' y ='),
+        ['MultiHeadAttention'], [*GONE[:2], 'SDPA'], [], '', weights('gamma', 'wide', 'narrow'), sizes={'B': 3})
+       for name, count, items in COUNTS},
+    'attention of sequences with places': Case(
+        sequences(TURN + PLACED + BACK_AGAIN, 'float[B,17,12] i', 'float[B,17,12]', -1), ['MultiHeadAttention'], [*GONE[:2], 'SDPA', 'Permute', 'Reshape'],
+        [('rows17 = {17, -1, 4}', 'rows17 = {-1, 17, 4}')], 'ao', weights('gamma', 'place'), sizes={'B': 3}),
+    **{f'attention of pixels, {name}': Case(
+        sequences('x = Transpose<perm = [2, 0, 1]>(i)' + PLACED + ' y = Transpose<perm = [1, 2, 0]>(z)',
+                  f'float[{count},12,17] i', f'float[{count},12,17]', items), ['MultiHeadAttention'], [*GONE[:2], 'SDPA'], [], '',
+        weights('gamma', 'place'), sizes={'B': 3}) for name, count, items in COUNTS},
+    'attention of sequences, others read on the way': Case(
+        sequences(TURN + LAYERS + BACK_AGAIN, 'float[2,17,12] i', 'float[2,17,12]').replace('float[2,17,12] y)', 'float[2,17,12] y, float[34,12] am, float[17,2,12] a3)'),
+        ['MultiHeadAttention'], [*GONE[:2], 'SDPA'], [], '', weights('gamma', 'wide', 'narrow')),
+    'attention of short sequences': Case(
+        sequences(attend('a', 'x', 'x', 'x', 'y', '', 8, 8), 'float[8,2,12] x', 'float[8,2,12]', 2,
+                  ', int64[3] rows8 = {8, 6, 4}, int64[4] heads8 = {2, 3, 8, 4}, int64[3] back8 = {8, 2, 12}'),
+        ['SDPA'], ['Softmax', 'MultiHeadAttention'], [], '', weights()),
+    'rows that are sequences of two lengths': Case(
+        sequences(attend('a', 'x', 'x', 'x', 'a1') + ' c = Reshape(am, back34)' + attend('b', 'c', 'c', 'c', 'y', '', 34, 34),
+                  'float[17,34,12] x', 'float[34,17,12]', 34,
+                  ', int64[3] rows34 = {34, 51, 4}, int64[4] heads34 = {17, 3, 34, 4}, int64[3] back34 = {34, 17, 12}'),
+        ['SDPA'], ['Softmax', 'MultiHeadAttention'], [], '', weights()),
+    'decoder of sequences, a causal mask': Case(
+        sequences(CROSS, 'float[17,2,12] x, float[19,2,12] m', 'float[17,2,12]'), ['MultiHeadAttention'], [*GONE[:2], 'SDPA'],
+        [], '', weights('gamma', mask=UPPER)),
+    'decoder of sequences, a mask that is given': Case(
+        sequences(CROSS, 'float[17,B,12] x, float[19,B,12] m, float[17,17] mask', 'float[17,B,12]', -1), ['MultiHeadAttention'],
+        [*GONE[:2], 'SDPA'], [], '', weights('gamma'), sizes={'B': 3}),
+    **{f'decoder of sequences, a mask of {name}': Case(
+        sequences(CROSS, f'float[17,B,12] x, float[19,B,12] m, float[B,{shape}] mask', 'float[17,B,12]', -1), ['MultiHeadAttention'],
+        [*GONE[:2], 'SDPA'], [], '', weights('gamma'), sizes={'B': 3})
+       for name, shape in (('keys', '1,1,17'), ('each item', '1,17,17'), ('each head', '3,17,17'))},
     'rotary embedding': Case(
         graph(ROTARY, BOUNDS, TURNED), ['RotaryEmbed'], ['Concat', 'BinaryOp', 'StridedSlice'],
         [('Concat<axis = -1>(n, lo)', 'Concat<axis = -1>(lo, n)'), ('Neg(hi)', 'Abs(hi)'),

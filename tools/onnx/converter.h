@@ -35,6 +35,7 @@ bool operator==(const Form& a, const Form& b);
 inline bool operator!=(const Form& a, const Form& b) { return !(a == b); }
 bool operator<(const Form& a, const Form& b);
 
+struct BlobDims;
 struct Quantized;
 struct QuantizedWeight;
 struct Int8Source;
@@ -273,6 +274,8 @@ private:
     std::string join_blobs(int choice, Value* (&made)[2], std::vector<Dim>* shape, Form* form);
     bool add_varying_output(const std::string& name, ElementType type, Value* v);
     void fuse();
+    std::unordered_map<std::string, BlobDims> known_dims();
+    int fuse_attention();
     int remove_reshapes_to_same();
     void remove_unused();
     void insert_splits();

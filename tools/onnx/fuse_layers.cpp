@@ -10,6 +10,7 @@
 #include "layer/sequence/sdpa.h"
 #include "layer/tensor/permute.h"
 #include "layer/tensor/reshape.h"
+#include "layer/tensor/tensorshape.h"
 #include "onnx/converter.h"
 #include "onnx/ops.h"
 
@@ -123,22 +124,62 @@ private:
 
 }  // namespace
 
-// Reshapes to the sizes that a blob has already; what is left of longer chains.
-int Converter::remove_reshapes_to_same() {
-    struct Sizes {
-        bool batch;
-        std::vector<Dim> dims;
-    };
-    std::unordered_map<std::string, Sizes> sizes;
+// The sizes of a blob behind a reshape, of those before it; false if they do not follow.
+static bool reshaped_dims(const ModelLayer& layer, BlobDims* dims, Symbols* symbols) {
+    std::vector<Dim> to;
+    int open = -1;
+    Dim others(1);
+    for (int id : {2, 11, 1, 0}) {  // c, d, h and w
+        const int size = layer.params.get(id, -233);
+        if (size == -233) continue;
+        if (size == 0 || (size == -1 && open >= 0)) return false;
+        if (size == -1) open = (int)to.size();
+        to.push_back(Dim(size));
+        if (size != -1) others = symbols->multiply(others, to.back());
+    }
+    std::vector<Dim> from(dims->dims.begin() + dims->batch, dims->dims.end());
+    if (open >= 0) to[(size_t)open] = symbols->divide(symbols->product(from), others);
+    if (dims->batch) to.insert(to.begin(), dims->dims[0]);
+    dims->dims = to;
+    return true;
+}
+
+KnownDims Converter::known_dims() {
+    KnownDims known;
     for (const auto& value : values_)
         for (const auto& blob : value.second->blobs) {
             std::vector<Dim> shape((size_t)blob.first.first, Dim(1));
             shape.insert(shape.end(), value.second->shape.begin(), value.second->shape.end());
             const Form& form = blob.first.second;
-            if (form.rank() == (int)shape.size())
-                // A batch of one item is that item.
-                sizes[blob.second] = {form.batch && !shape[0].is(1), mat_dims(shape, form)};
+            if (form.rank() != (int)shape.size()) continue;
+            BlobDims& dims = known[blob.second];
+            dims = {form.batch, mat_dims(shape, form)};
+            if (form.batch) dims.dims.insert(dims.dims.begin(), shape[0]);
         }
+    // Between two forms of a value there may be blobs that have none of its forms.
+    for (const ModelLayer& layer : model.layers) {
+        if (layer.outputs.size() != 1 || known.count(layer.outputs[0])) continue;
+        const auto from = layer.inputs.size() == 1 ? known.find(layer.inputs[0]) : known.end();
+        if (from == known.end()) continue;
+        BlobDims made = from->second;
+        if (layer.is<BatchAxis>())
+            made.batch = layer.params.get(0, 0) == 0;
+        else if (!layer.is<Reshape>() || !Fuser::plain_reshape(layer) ||
+                 !reshaped_dims(layer, &made, &symbols))
+            continue;
+        known[layer.outputs[0]] = made;
+    }
+    return known;
+}
+
+// Reshapes to the sizes that a blob has already; what is left of longer chains.
+int Converter::remove_reshapes_to_same() {
+    KnownDims sizes = known_dims();
+    for (auto& size : sizes) {  // a batch of one item is that item
+        if (!size.second.batch) continue;
+        size.second.batch = !size.second.dims[0].is(1);
+        size.second.dims.erase(size.second.dims.begin());
+    }
     std::unordered_map<std::string, std::string> instead;
     for (ModelLayer& layer : model.layers) {
         for (std::string& blob : layer.inputs) {
@@ -154,6 +195,18 @@ int Converter::remove_reshapes_to_same() {
             instead[layer.outputs[0]] = layer.inputs[0];
     }
     return (int)instead.size();
+}
+
+int Converter::fuse_attention() {
+    const KnownDims known = known_dims();
+    const Model before = model;
+    std::vector<SequenceAttention> sequences;
+    const int count = fuse_heads(&model, known, &symbols, &sequences);
+    if (sequences.empty()) return count;
+    remove_unused();  // what the attention was made of would keep sequences in use
+    if (by_items(this, known, outputs_, sequences)) return count;
+    model = before;
+    return fuse_heads(&model, known, &symbols, nullptr);
 }
 
 void Converter::fuse() {
@@ -173,7 +226,7 @@ void Converter::fuse() {
     if (reshapes) count("reshapes of reshapes", Fuser(&model).merge_reshapes());
     if (attentions) {
         remove_unused();  // reshapes that were merged read what others do
-        count("fused: MultiHeadAttention", fuse_heads(&model));
+        count("fused: MultiHeadAttention", fuse_attention());
     }
     // Last, since exchanges of axes tell what is attention.
     if (reshapes && Fuser(&model).reshape_permutes()) {
