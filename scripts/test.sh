@@ -153,7 +153,7 @@ if step 'build for aarch64' scripts/build.sh aarch64; then
     # Of operators four that are products, which have kernels of their own here (SVE of 512 bits, half floats, int8). Tile units take
     # an emulator longest: few random graphs, and nothing of memory, of buffers (whole models use
     # them), of malformed files or of object files, which are the same as above.
-    emulate max 'asimdhp i8mm sve2' "^layer[.]|$plans|^test_(allocations|out_of_memory|random_graphs|run_buffers)$|^fuzz_|^isa_symbols$|^assembly_"
+    emulate max 'asimdhp i8mm sve2' "^layer[.]|$plans|^test_(allocations|out_of_memory|random_graphs|run_buffers|steady_state)$|^fuzz_|^isa_symbols$|^assembly_"
     step 'aarch64 random graphs on max' env QEMU_CPU=max QUOLL_GRAPHS=0:8 qemu-aarch64 -L /usr/aarch64-linux-gnu \
         build-aarch64/bin/tests/test_random_graphs --gtest_filter='*AnswersAreThoseOfTheReference*'
     suite 'aarch64 products on max' env QEMU_CPU=max ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
