@@ -174,6 +174,11 @@ if step 'build for aarch64' scripts/build.sh aarch64; then
         max,sve-default-vector-length=32,sme-default-vector-length=16,sme_fa64=off a64fx; do
         emulate_kernels "$cpu" "$([ $cpu != max,sve=off,sme=off ] || echo 'split_layers[.][0-9]')"
     done
+    # Convolutions on FMLAL, which longer vectors do without.
+    step 'aarch64 convolutions of half floats' env QEMU_CPU=max,sve=off,sme=off qemu-aarch64 -L /usr/aarch64-linux-gnu \
+        build-aarch64/bin/tests/layer_tests --gtest_filter='Convolution.*half_floats*'
+    step 'aarch64 networks of half floats' env QEMU_CPU=max,sve=off,sme=off qemu-aarch64 -L /usr/aarch64-linux-gnu \
+        build-aarch64/bin/tests/test_layouts --gtest_filter='Layouts.half_floats*'
     emulate_models cortex-a76 asimddp
     emulate_models neoverse-n1 asimddp
     step 'aarch64 threads on cortex-a76' env QEMU_CPU=cortex-a76 qemu-aarch64 -L /usr/aarch64-linux-gnu \

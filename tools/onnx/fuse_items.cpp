@@ -19,7 +19,6 @@
 #include "layer/norm/layernorm.h"
 #include "layer/norm/rmsnorm.h"
 #include "layer/tensor/permute.h"
-#include "layer/tensor/reshape.h"
 #include "layer/tensor/tensorshape.h"
 #include "onnx/fuse_layers.h"
 
@@ -34,13 +33,6 @@ enum { kExchanged = 2, kLastFirst = 4, kFirstLast = 3 };
 constexpr int kTransposed = 1;  // of two axes
 
 int param(const ModelLayer& layer, int id, int def = kNone) { return layer.params.get(id, def); }
-
-bool is_plain_reshape(const ModelLayer& layer) {
-    const int kHasPermute = 3, kExpression = 6, kInputBatch = 12, kOutputBatch = 13;
-    for (int id : {kHasPermute, kExpression, kInputBatch, kOutputBatch})
-        if (layer.params.type(id) != 0) return false;
-    return layer.is<Reshape>() && layer.inputs.size() == 1;
-}
 
 // A function of each value by itself.
 bool is_pointwise(const ModelLayer& layer) {

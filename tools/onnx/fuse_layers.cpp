@@ -57,14 +57,6 @@ public:
         return count;
     }
 
-    // Neither reorders values nor moves the batch axis.
-    static bool plain_reshape(const ModelLayer& layer) {
-        bool plain = true;
-        for (int id : {3, 6, 12, 13})
-            plain = plain && (!layer.is<Reshape>() || layer.params.type(id) == 0);
-        return plain;
-    }
-
     // A reshape of a reshape is one.
     int merge_reshapes() {
         std::unordered_map<std::string, int> readers;
@@ -72,11 +64,11 @@ public:
             for (const std::string& blob : layer.inputs) readers[blob]++;
         int count = 0;
         for (ModelLayer& layer : model_->layers) {
-            if (!layer.is<Reshape>() || layer.inputs.size() != 1) continue;
+            if (!is_plain_reshape(layer)) continue;
             bool copies = false;  // a size of the input
             for (int id : {0, 1, 2, 11}) copies |= layer.params.get(id, -233) == 0;
             const ModelLayer* first = copies ? nullptr : maker(layer.inputs[0]);
-            if (!first || !plain_reshape(layer) || !plain_reshape(*first) ||
+            if (!first || (first->is<Reshape>() && !is_plain_reshape(*first)) ||
                 readers[layer.inputs[0]] != 1 || first->inputs.size() != 1 ||
                 !has_trait(*first->prototype(), kSharesMemory))
                 continue;
@@ -95,7 +87,7 @@ public:
                 layer.params.get(0, 0) != kExchangesChannelsAndRows)
                 continue;
             const ModelLayer* first = maker(layer.inputs[0]);
-            if (!first || !first->is<Reshape>() || !plain_reshape(*first)) continue;
+            if (!first || !is_plain_reshape(*first)) continue;
             int sizes[3];
             for (int i = 0; i < 3; i++) sizes[i] = first->params.get(i, kNone);
             const bool three =
@@ -123,6 +115,13 @@ private:
 };
 
 }  // namespace
+
+bool is_plain_reshape(const ModelLayer& layer) {
+    const int kHasPermute = 3, kExpression = 6, kInputBatch = 12, kOutputBatch = 13;
+    for (int id : {kHasPermute, kExpression, kInputBatch, kOutputBatch})
+        if (layer.params.type(id) != 0) return false;
+    return layer.is<Reshape>() && layer.inputs.size() == 1;
+}
 
 // The sizes of a blob behind a reshape, of those before it; false if they do not follow.
 static bool reshaped_dims(const ModelLayer& layer, BlobDims* dims, Symbols* symbols) {
@@ -164,8 +163,7 @@ KnownDims Converter::known_dims() {
         BlobDims made = from->second;
         if (layer.is<BatchAxis>())
             made.batch = layer.params.get(0, 0) == 0;
-        else if (!layer.is<Reshape>() || !Fuser::plain_reshape(layer) ||
-                 !reshaped_dims(layer, &made, &symbols))
+        else if (!is_plain_reshape(layer) || !reshaped_dims(layer, &made, &symbols))
             continue;
         known[layer.outputs[0]] = made;
     }
@@ -186,7 +184,7 @@ int Converter::remove_reshapes_to_same() {
             const auto other = instead.find(blob);
             if (other != instead.end()) blob = other->second;
         }
-        if (!layer.is<Reshape>() || layer.inputs.size() != 1 || !Fuser::plain_reshape(layer) ||
+        if (!is_plain_reshape(layer) ||
             std::count(outputs_.begin(), outputs_.end(), layer.outputs[0]))
             continue;
         const auto from = sizes.find(layer.inputs[0]), to = sizes.find(layer.outputs[0]);

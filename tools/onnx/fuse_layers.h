@@ -29,6 +29,9 @@ int join_slices(Model* model);
 // were there.
 int split_products(Model* model);
 
+// A Reshape of one input that neither reorders values nor moves the batch axis.
+bool is_plain_reshape(const ModelLayer& layer);
+
 // The sizes of a blob; with `batch`, the first is the number of its items.
 struct BlobDims {
     bool batch = false;
