@@ -49,7 +49,8 @@ suite() {
     passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + none))
     echo "$good passed, $bad failed, $none skipped ($((SECONDS - begin)) s)"
     if [ "$bad" -ne 0 ]; then
-        echo "the end of $log:"
+        echo "what failed in $log, and its end:"
+        grep -nE -A 8 ': Failure$|\*\*\*(Failed|Timeout|Exception)|^E  ' "$log" | head -n 60
         tail -n 40 "$log"
     fi
 }

@@ -5,8 +5,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -191,12 +193,23 @@ TEST(ThreadPool, WorkersTakeOverTheModeForDenormals) {
 }
 
 #if QUOLL_THREADS && !defined(QUOLL_SANITIZED)
+// The least of some attempts: a virtual machine counts time that others had its processors, and
+// what an emulator translates, as the program's. A thread that spins does so each time.
+double least_seconds(double enough, const std::function<double()>& attempt) {
+    double least = attempt();
+    for (int i = 0; i < 4 && least >= enough; i++) least = std::min(least, attempt());
+    return least;
+}
+
 // Idle workers sleep: they would take a second of processor time each.
 TEST(ThreadPool, IdleWorkersDoNotSpin) {
-    run_tasks(64, 4, [](int64_t, int) {});
-    const double before = cpu_seconds();
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-    EXPECT_LT(cpu_seconds() - before, 0.05);
+    const auto idle = [] {
+        run_tasks(64, 4, [](int64_t, int) {});
+        const double before = cpu_seconds();
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        return cpu_seconds() - before;
+    };
+    EXPECT_LT(least_seconds(0.05, idle), 0.05);
 }
 
 #ifndef QUOLL_OPENMP_TEAM  // OpenMP's regions wait for every thread; gcc's runtime does so for ever
@@ -256,26 +269,36 @@ TEST(ThreadPool, WorkersThatAreKeptFromAProcessorAreNotWaitedFor) {
 TEST(ThreadPool, WaitingForAWorkerTakesNoProcessorTime) {
     const bool dynamic = quoll::get_dynamic_threads();
     quoll::set_dynamic_threads(false);
-    double before = 0;
-    in_both([&] { before = own_seconds(); },
-            [] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); });
-    EXPECT_LT(own_seconds() - before, 0.03);
+    const auto wait = [] {
+        double before = 0;
+        in_both([&] { before = own_seconds(); },
+                [] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); });
+        return own_seconds() - before;
+    };
+    EXPECT_LT(least_seconds(0.03, wait), 0.03);
     quoll::set_dynamic_threads(dynamic);
 }
 
-// After a worker was late, regions do without it for some milliseconds; a process that gets no
-// processor for longer than that does not see it, so that one in many times is enough.
+// After a worker was late, regions do without it for some milliseconds. A process that gets no
+// processor for longer than that does not see it, nor does a worker that begins late hold anybody
+// up: one time in many is enough, and the caller's part is over once the worker has begun.
 TEST(ThreadPool, LateWorkersRest) {
     ASSERT_TRUE(quoll::get_dynamic_threads());
     bool rested = false;
     for (int attempt = 0; attempt < 50 && !rested; attempt++) {
+        std::atomic<bool> begun(false);
         run_tasks(2, 2, [&](int64_t, int) {
-            if (quoll::region_thread() > 0)
-                std::this_thread::sleep_for(std::chrono::milliseconds(5));
-            else
-                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            if (quoll::region_thread() > 0) {
+                begun = true;
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                return;
+            }
+            const auto latest = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+            while (!begun && std::chrono::steady_clock::now() < latest) std::this_thread::yield();
         });
-        run_tasks(2, 2, [&](int64_t, int) { rested = rested || quoll::region_threads() == 0; });
+        run_tasks(2, 2, [&](int64_t, int) {
+            if (quoll::region_threads() == 0) rested = true;
+        });
     }
     EXPECT_TRUE(rested);
 }
