@@ -2,7 +2,7 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper, parser
+from onnx import TensorProto, helper, numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 
 from onnx_run import Failure, convert, run
@@ -279,6 +279,26 @@ def test_transform_of_any_length(tmp_path):
 def test_half_of_a_transform_of_any_length(tmp_path):
     check('g (float[n,t,1] x) => (float[n,m,2] y) { y = DFT <axis = 1, onesided = 1> (x) }',
           [{'x': rand(*s)} for s in ((2, 5, 1), (1, 8, 1))], tmp_path, 1e-4)
+
+
+@pytest.mark.parametrize('form', ['none', 'constant', 'input'])
+@pytest.mark.parametrize('length', [5, 8, 13])
+def test_signals_of_half_a_spectrum_of_any_length(length, form, tmp_path):
+    """Of a signal and back, as many values as dft_length says, which may be fewer or more than there are."""
+    inputs = {'x': [TensorProto.FLOAT, ['b', 't', 2]], 'n': [TensorProto.INT64, []]}
+    constants = {'n': length, 'axis': 1}
+    del (constants if form == 'input' else inputs)['n']
+    node = helper.make_node('DFT', ['x', '' if form == 'none' else 'n', 'axis'], ['y'], inverse=1, onesided=1)
+    graph = helper.make_graph([node], 'g', [helper.make_tensor_value_info(n, *of) for n, of in inputs.items()],
+                              [helper.make_tensor_value_info('y', TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(np.int64(v), n) for n, v in constants.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 20)]), tmp_path / 'm.onnx')
+    net = convert(tmp_path / 'm.onnx', tmp_path)
+    for bins in (5, 7):
+        feeds = {'x': rand(2, bins, 2), 'n': np.int64(length)}
+        want = np.fft.irfft(feeds['x'][..., 0] + 1j * feeds['x'][..., 1], None if form == 'none' else length, 1)[..., None]
+        got = run(net, {n: feeds[n] for n in inputs}, ['y'], tmp_path)['y']
+        np.testing.assert_allclose(got, want, 1e-5, 1e-5)
 
 
 @pytest.mark.parametrize('name', ['?', '-1'])

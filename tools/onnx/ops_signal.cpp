@@ -57,10 +57,7 @@ bool read_transform(Op& op, Transform* t) {
         return op.fail("axis %d of rank %d", t->axis, rank);
     t->inverse = op.attr("inverse", 0) != 0, t->half = op.attr("onesided", 0) != 0;
     const Dim size = x->shape[t->axis];
-    t->known = size.known();
-    if (!t->known && op.has(1)) return op.fail("dft_length of an axis of unknown size");
-    if (!t->known && t->to_real())
-        return op.fail("inverse and onesided of an axis of unknown size");
+    t->known = size.known() && (!op.has(1) || op.in(1)->is_constant());
     if (!t->known) return true;
     t->length = t->to_real() ? 2 * (size.value - 1) : size.value;
     if (op.has(1)) {
@@ -95,25 +92,48 @@ Waves constant_waves(Nodes& n, const Transform& t) {
     return {n.constant(cosine), n.constant(sine)};
 }
 
-// The same for as many values as x has along an axis, known only at run time.
-Waves waves_at_run_time(Nodes& n, const std::string& x, const Transform& t) {
-    const auto number = [&](int64_t v) { return n.constant(Tensor::of_ints({v}, true)); };
-    const std::string zero = number(0), one = number(1);
-    const std::string length = n.add("Gather", {n.add("Shape", {x}), number(t.axis)});
-    const std::string bins = n.add("Add", {n.add("Div", {length, number(2)}), one});
-    const std::string rows = n.add("Range", {zero, length, one});
-    const std::string columns = t.half ? n.add("Range", {zero, bins, one}) : rows;
+// A transform whose sizes are known only at run time: numbers of one value each.
+struct RunTimeSizes {
+    std::string length, rows, columns;
+};
+
+RunTimeSizes sizes_at_run_time(Op& op, Nodes& n, const Transform& t) {
+    const std::string one = n.ints({1}), two = n.ints({2});
+    const std::string size = n.add("Gather", {n.add("Shape", {n.in(0)}), n.ints({t.axis})});
+    RunTimeSizes s = {size, size, ""};
+    if (op.has(1))
+        s.length = n.reshape(n.cast(n.in(1), ElementType::kInt64), {1});
+    else if (t.to_real())
+        s.length = n.add("Mul", {n.add("Sub", {size, one}), two});
+    const std::string bins = t.half ? n.add("Add", {n.add("Div", {s.length, two}), one}) : s.length;
+    if (op.has(1)) s.rows = n.add("Min", {size, t.inverse ? bins : s.length});
+    s.columns = t.inverse ? s.length : bins;
+    return s;
+}
+
+Waves waves_at_run_time(Nodes& n, const RunTimeSizes& s, const Transform& t) {
+    const auto count = [&](const std::string& to) {
+        return n.add("Range", {n.constant(Tensor::of_ints({0}, true)), n.squeeze(to, {0}),
+                               n.constant(Tensor::of_ints({1}, true))});
+    };
+    const std::string rows = n.add("Unsqueeze", {count(s.rows), n.ints({1})});
     // Whole turns are taken off while the numbers are integers.
-    const std::string steps = n.add("Mul", {n.add("Unsqueeze", {rows, n.ints({1})}), columns});
-    const std::string part = n.cast(n.add("Mod", {steps, length}), ElementType::kFloat);
-    const std::string points = n.cast(length, ElementType::kFloat);
+    const std::string steps = n.add("Mul", {rows, count(s.columns)});
+    const std::string part = n.cast(n.add("Mod", {steps, s.length}), ElementType::kFloat);
+    const std::string points = n.cast(s.length, ElementType::kFloat);
     const std::string angle =
         n.add("Div", {n.add("Mul", {part, n.scalar((float)(2 * M_PI))}), points});
     Waves waves = {n.add("Cos", {angle}), n.add("Sin", {angle})};
-    if (t.inverse) {
-        waves.cosine = n.add("Div", {waves.cosine, points});
-        waves.sine = n.add("Neg", {n.add("Div", {waves.sine, points})});
+    if (!t.inverse) return waves;
+    std::string factor = n.add("Div", {n.scalar(1.f), points});
+    if (t.to_real()) {  // as count_twice()
+        const std::string first = n.add("Equal", {rows, n.ints({0})});
+        const std::string middle = n.add("Equal", {n.add("Add", {rows, rows}), s.length});
+        const std::string own = n.cast(n.add("Or", {first, middle}), ElementType::kFloat);
+        factor = n.add("Mul", {factor, n.add("Sub", {n.scalar(2.f), own})});
     }
+    waves.cosine = n.add("Mul", {waves.cosine, factor});
+    waves.sine = n.add("Neg", {n.add("Mul", {waves.sine, factor})});
     return waves;
 }
 
@@ -147,18 +167,22 @@ bool dft(Op& op) {
     perm.push_back(t.axis);
     std::vector<int64_t> back(perm.size());
     for (size_t i = 0; i < perm.size(); i++) back[(size_t)perm[i]] = (int64_t)i;
+    RunTimeSizes sizes;
+    if (!t.known) sizes = sizes_at_run_time(op, n, t);
     std::string parts[2];
     for (int64_t p = 0; p < x->shape[rank - 1].value && p < 2; p++) {
         const std::string at = n.constant(Tensor::of_ints({p}, true));
         parts[p] = n.add("Gather", {n.in(0), at}, {{"axis", attribute_of((int64_t)rank - 1)}});
         parts[p] = n.transpose(parts[p], perm);
         if (t.known && t.rows < x->shape[t.axis].value) parts[p] = n.slice(parts[p], -1, 0, t.rows);
+        if (!t.known && op.has(1))
+            parts[p] = n.add("Slice", {parts[p], n.ints({0}), sizes.rows, n.ints({rank - 2})});
     }
     if (t.known && !t.inverse && parts[1].empty()) {
         back.push_back(rank - 1);
         return n.set(0, n.transpose(real_spectrum(n, parts[0], t), back));
     }
-    const Waves waves = t.known ? constant_waves(n, t) : waves_at_run_time(n, n.in(0), t);
+    const Waves waves = t.known ? constant_waves(n, t) : waves_at_run_time(n, sizes, t);
     const std::string last = n.ints({-1});
     const auto part = [&](const std::string& p) {
         return n.add("Unsqueeze", {n.transpose(p, back), last});
@@ -391,9 +415,7 @@ bool cum_prod(Op& op) {
 
 OpTable signal_ops() {
     return {
-        {"", "DFT", 17, 0, dft,
-         "an axis of known size if it has a dft_length, which is constant, or is inverse and "
-         "onesided"},
+        {"", "DFT", 17, 0, dft, ""},
         {"", "STFT", 17, 0, stft, "real signals; constant window and lengths", 2},
         {"", "HannWindow", 17, 0, hann, ""},
         {"", "HammingWindow", 17, 0, hamming, ""},
