@@ -142,7 +142,13 @@ Layer* Net::Private::new_stored_layer(int stored, const Option& opt, LayerDestro
     return layer;
 }
 
-void Net::add_backend(const std::shared_ptr<Backend>& backend) { d->backends.push_back(backend); }
+void Net::add_backend(const std::shared_ptr<Backend>& backend) {
+    if (kHasBackends)
+        d->backends.push_back(backend);
+    else
+        QUOLL_LOGE(
+            "[Net] add_backend: back ends are not part of this build (QUOLL_BACKENDS is off)");
+}
 void Net::set_vulkan_device(int device_index) { d->vulkan_device = device_index; }
 void Net::set_vulkan_device(const VulkanDevice* vkdev) {
     d->vulkan_device = vkdev ? vkdev->device_index() : -1;

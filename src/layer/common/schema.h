@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "layer/common/traits.h"
+#include "runtime/parts.h"
 
 namespace quoll {
 
@@ -140,8 +141,9 @@ public:
 // True for f32, and for the storage types that the layer takes itself; its outputs then have the
 // same dtype.
 inline bool accepts_float(const Layer& layer, DType dtype) {
-    return dtype == DType::f32 || (dtype == DType::f16 && layer.support_fp16_storage) ||
-           (dtype == DType::bf16 && layer.support_bf16_storage);
+    return dtype == DType::f32 ||
+           (kHasHalfStorage && ((dtype == DType::f16 && layer.support_fp16_storage) ||
+                                (dtype == DType::bf16 && layer.support_bf16_storage)));
 }
 // Values of one item of a batch.
 inline size_t item_total(const Shape& s) { return (size_t)s.w * s.h * s.d * s.c; }
