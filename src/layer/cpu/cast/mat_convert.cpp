@@ -199,6 +199,12 @@ bool readable(const Mat& src, const char* function) {
     return true;
 }
 
+// True, after a message, where the library is without int8.
+bool lacks_int8(const char* function) {
+    if (!kHasInt8) QUOLL_LOGE("[%s] int8 is not part of this build (QUOLL_INT8 is off)", function);
+    return !kHasInt8;
+}
+
 // f(from, to, channel, count) for each run of `count` scalars that lie `pack` channels to a
 // position; `channel` is the index on the outermost axis of the first of them. dst has the shape of
 // src.
@@ -392,7 +398,7 @@ void quantize_to_int8(const Mat& src, Mat& dst, const Mat& scale_data, const Opt
     static const char* const kName = "quantize_to_int8";
     const Mat in = src;  // dst may be src
     dst.release();
-    if (!readable(in, kName)) return;
+    if (lacks_int8(kName) || !readable(in, kName)) return;
     if (in.dtype != DType::f32) {
         QUOLL_LOGE("[%s] expected f32, got %s", kName, dtype_name(in.dtype));
         return;
@@ -408,7 +414,7 @@ void dequantize_from_int32(const Mat& src, Mat& dst, const Mat& scale_data, cons
     static const char* const kName = "dequantize_from_int32";
     const Mat in = src;  // dst may be src
     dst.release();
-    if (!readable(in, kName)) return;
+    if (lacks_int8(kName) || !readable(in, kName)) return;
     if (in.dtype != DType::s32 && in.dtype != DType::f32) {
         QUOLL_LOGE("[%s] expected s32, got %s", kName, dtype_name(in.dtype));
         return;
@@ -427,6 +433,7 @@ void requantize_from_int32_to_int8(const Mat& src, Mat& dst, const Mat& scale_in
                                    const Option& opt) {
     const Mat in = src;  // dst may be src
     dst.release();
+    if (lacks_int8("requantize_from_int32_to_int8")) return;
     const std::unique_ptr<Layer> layer(create_layer("Requantize"));
     if (!layer) {
         QUOLL_LOGE("[requantize_from_int32_to_int8] this build lacks the operator Requantize");
