@@ -6,6 +6,7 @@
 #include <string>
 
 #include "quoll/log.h"
+#include "quoll/platform.h"
 #include "quoll/status.h"
 #include "runtime/ascii.h"
 #include "runtime/cpu_detect.h"
@@ -128,7 +129,7 @@ struct Host {
     const char* unknown_mask = nullptr;  // QUOLL_CPU_MASK, if it is none
 
     Host() : detected(detect_cpu_features()) {
-        const char* mask = std::getenv("QUOLL_CPU_MASK");
+        const char* mask = QUOLL_STRING ? std::getenv("QUOLL_CPU_MASK") : nullptr;
         if (!mask || !*mask || parse_mask(mask, &allowed)) return;
         allowed = ~uint64_t(0);
         unknown_mask = mask;

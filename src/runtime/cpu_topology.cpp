@@ -200,7 +200,7 @@ void read_caches(const std::string& root, int cpu, CpuTopology* topology) {
 CpuTopology read_cpu_topology(const std::string& root, const CpuSet& allowed) {
     CpuTopology topology;
     topology.all = allowed;
-    if (!QUOLL_THREADS && root.empty()) {  // the one thread runs anywhere
+    if constexpr (!QUOLL_THREADS) {  // the one thread runs anywhere
         topology.big = allowed;
         topology.physical_big = allowed.num_enabled();
         read_caches(root, 0, &topology);

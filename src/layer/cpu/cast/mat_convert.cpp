@@ -82,8 +82,9 @@ struct Repack {
     size_t inner;
     int threads;
 
-    // Code for packs of kernels: of bytes where there are kernels of these.
-    static constexpr bool kHasFastPacks = sizeof(T) > 1 || kHasInt8;
+    // Code for packs of kernels: of bytes and halves where there are kernels of these.
+    static constexpr bool kHasFastPacks = sizeof(T) > 2 ||
+                                          (sizeof(T) == 2 ? kHasHalfStorage : kHasInt8);
 
     // Fills block q of the packed destination from planar channels.
     void pack(int q) const {

@@ -29,7 +29,7 @@ static int prepare_added(const ConvolutionFields& s, const Mat& added, DType dty
 int ConvRunner::forward(const ConvRunPlan& plan, const ConvolutionFields& s,
                         const ConvGeometry& geometry, const Mat& bottom, const Mat& added, Mat& top,
                         const Option& opt) const {
-    if (plan.live) {
+    if (!kFewKernels && plan.live) {
         const ConvLiveTaps& live = *plan.live;
         return live.runner->forward(live.plan, live.fields, live.geometry, bottom, added, top, opt);
     }

@@ -27,7 +27,7 @@ bool ConvRunner::multiplies_bf16(const ConvRunPlan& plan, const ConvolutionField
 
 DType ConvRunner::made_type(const ConvRunPlan& plan, const ConvolutionFields& s,
                             const ConvGeometry& g, DType dtype, const Option& opt) const {
-    if (plan.live) {
+    if (!kFewKernels && plan.live) {
         const ConvLiveTaps& live = *plan.live;
         return live.runner->made_type(live.plan, live.fields, live.geometry, dtype, opt);
     }

@@ -174,7 +174,7 @@ void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan* plan, const std::vec
 
 int ConvolutionDepthWiseCpu::forward_float(const Mat& bottom, const ConvGeometry& g, Mat& top,
                                            const Option& opt) const {
-    if (axes == 3) return forward_slices(bottom, g, top, opt);
+    if (has_slices()) return forward_slices(bottom, g, top, opt);
     if (kHasHalfStorage && pair_ == 2) return forward_f16(bottom, g, top, opt);
     if (const DwconvPlanarKernel kernel = planar_kernel(g))
         return forward_planar(kernel, bottom, g, top, opt);
