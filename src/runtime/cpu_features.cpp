@@ -141,7 +141,7 @@ std::atomic<bool> g_warned{false};
 const Host& host() {
     static const Host instance;
     // Logged outside the initialisation, which a sink that asks for features would enter again.
-    if (instance.unknown_mask && !g_warned.exchange(true))
+    if (QUOLL_STRING && instance.unknown_mask && !g_warned.exchange(true))
         warn_unknown_mask("QUOLL_CPU_MASK", instance.unknown_mask);
     return instance;
 }
