@@ -1,8 +1,7 @@
 // Tiles of two and three rows by those of one, for a small library: most products have few of them.
-#include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/gemm/gemm.h"
 
-#if defined(__aarch64__) && defined(QUOLL_FEW_KERNELS)
+#if defined(QUOLL_BUILT_neon_assembly) && defined(QUOLL_FEW_KERNELS)
 
 namespace quoll {
 
