@@ -9,13 +9,15 @@ packages=(g++ cmake make ninja-build ccache libhwy-dev libcli11-dev libstb-dev n
     python3-venv python3-dev)
 case "${1:-}" in
     '') ;;
-    --tests) packages+=(abigail-tools doxygen g++-aarch64-linux-gnu lld qemu-user pkgconf ca-certificates libonnx-testdata
+    --tests) packages+=(abigail-tools doxygen g++-aarch64-linux-gnu clang-19 lld-19 qemu-user pkgconf ca-certificates libonnx-testdata
         mesa-vulkan-drivers vulkan-validationlayers libvulkan1) ;;
     --cross)
         for preset in "${@:2}"; do
             case "$preset" in
-                small-aarch64 | minimal-aarch64) packages+=(g++-aarch64-linux-gnu qemu-user lld) ;;
-                small-armv7 | minimal-armv7) packages+=(g++-arm-linux-gnueabihf qemu-user lld) ;;
+                small-aarch64) packages+=(g++-aarch64-linux-gnu qemu-user lld) ;;
+                small-armv7) packages+=(g++-arm-linux-gnueabihf qemu-user lld) ;;
+                minimal-aarch64) packages+=(clang-19 lld-19 g++-aarch64-linux-gnu qemu-user) ;;
+                minimal-armv7) packages+=(clang-19 lld-19 g++-arm-linux-gnueabihf qemu-user) ;;
                 aarch64 | jetson | pi3 | pi4) packages+=(g++-aarch64-linux-gnu qemu-user) ;;
                 armv7 | himix100 | himix200 | v831) packages+=(g++-arm-linux-gnueabihf qemu-user) ;;
                 arm-softfloat) packages+=(g++-arm-linux-gnueabi qemu-user) ;;

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "quoll/platform.h"
+
 namespace quoll {
 
 // The interface of a source. Derive from it to read from anything: an archive, a socket, a cipher.
@@ -42,6 +44,7 @@ private:
     mutable int pushed_back_;
 };
 
+#if QUOLL_STDIO
 // Reads a FILE from its current position on, and leaves it where reading stopped.
 class DataReaderFromStdio : public DataReader {
 public:
@@ -57,6 +60,7 @@ public:
 private:
     FILE* fp_;
 };
+#endif
 
 // Reads memory that the caller keeps alive; `mem` moves on as bytes are consumed. Without a size
 // the memory is trusted to hold what the model needs (ncnn's form).
@@ -75,6 +79,7 @@ private:
     mutable size_t left_;
 };
 
+#if QUOLL_STDIO
 // A file mapped read-only: weights are used in place. The mapping must outlive the Net.
 class DataReaderFromMmap : public DataReader {
 public:
@@ -94,6 +99,7 @@ private:
     size_t size_;
     mutable size_t position_;
 };
+#endif
 
 // Yields zeros without end: a net without a .bin, for timing.
 class EmptyDataReader : public DataReader {

@@ -17,6 +17,7 @@ public:
     virtual size_t write(const void* data, size_t size) const = 0;
 };
 
+#if QUOLL_STDIO
 // Writes to a FILE from its current position on.
 class DataWriterToStdio : public DataWriter {
 public:
@@ -26,6 +27,7 @@ public:
 private:
     FILE* fp_;
 };
+#endif
 
 // Appends to a vector that the caller keeps alive.
 class DataWriterToMemory : public DataWriter {

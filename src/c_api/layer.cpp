@@ -99,6 +99,7 @@ static quoll_datareader_t make_reader(const char* function, DataReader* (*make)(
 extern "C" quoll_datareader_t quoll_datareader_create(void) {
     return make_reader(__func__, nullptr, nullptr);
 }
+#if QUOLL_STDIO
 extern "C" quoll_datareader_t quoll_datareader_create_from_stdio(FILE* fp) {
     if (!fp) null_argument(__func__);
     if (!fp) return nullptr;
@@ -106,6 +107,7 @@ extern "C" quoll_datareader_t quoll_datareader_create_from_stdio(FILE* fp) {
         __func__, [](void* file) -> DataReader* { return new DataReaderFromStdio((FILE*)file); },
         fp);
 }
+#endif
 extern "C" quoll_datareader_t quoll_datareader_create_from_memory(const unsigned char** mem) {
     if (!mem || !*mem) null_argument(__func__);
     if (!mem || !*mem) return nullptr;

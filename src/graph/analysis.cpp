@@ -153,7 +153,7 @@ public:
     int status = kOk;
 
     void operator()(bool present, const char* name, Mat&, WeightSize size, WeightKind kind,
-                    const char*) override {
+                    Doc) override {
         int count = 0;
         if (!present || status != kOk) return;
         status = weight_count(op_, name, size, &count);

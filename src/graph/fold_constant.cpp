@@ -21,7 +21,7 @@ namespace {
 class HasWeights : public WeightVisitor {
 public:
     bool found = false;
-    void operator()(bool present, const char*, Mat&, WeightSize, WeightKind, const char*) override {
+    void operator()(bool present, const char*, Mat&, WeightSize, WeightKind, Doc) override {
         found = found || present;
     }
 };

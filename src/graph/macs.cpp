@@ -10,7 +10,7 @@ class WeightBytes : public WeightVisitor {
 public:
     int64_t bytes = 0;
     void operator()(bool present, const char*, Mat& field, WeightSize size, WeightKind kind,
-                    const char*) override {
+                    Doc) override {
         const int64_t count = size.w * size.h * size.d * size.c;
         const bool int8 = field.empty() ? kind == WeightKind::kInt8 : field.dtype == DType::s8;
         const bool stored = !field.empty() && !int8;

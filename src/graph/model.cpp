@@ -25,19 +25,15 @@ public:
     int id = -1;
     ParamKind kind = ParamKind::kNone;
 
-    void operator()(int i, const char* n, int&, int, const char*, Range) override {
+    void operator()(int i, const char* n, int&, int, Doc, Range) override {
         seen(i, n, ParamKind::kInt);
     }
-    void operator()(int i, const char* n, float&, float, const char*, Range) override {
+    void operator()(int i, const char* n, float&, float, Doc, Range) override {
         seen(i, n, ParamKind::kFloat);
     }
-    void ints(int i, const char* n, Mat&, const char*, Range) override {
-        seen(i, n, ParamKind::kInts);
-    }
-    void floats(int i, const char* n, Mat&, const char*, Range) override {
-        seen(i, n, ParamKind::kFloats);
-    }
-    void operator()(int i, const char* n, std::string&, const char*, const char*) override {
+    void ints(int i, const char* n, Mat&, Doc, Range) override { seen(i, n, ParamKind::kInts); }
+    void floats(int i, const char* n, Mat&, Doc, Range) override { seen(i, n, ParamKind::kFloats); }
+    void operator()(int i, const char* n, std::string&, const char*, Doc) override {
         seen(i, n, ParamKind::kString);
     }
 
@@ -149,8 +145,7 @@ public:
     int status = kOk;
     std::vector<Mat> mats;
 
-    void operator()(bool present, const char* name, Mat&, WeightSize, WeightKind,
-                    const char*) override {
+    void operator()(bool present, const char* name, Mat&, WeightSize, WeightKind, Doc) override {
         if (!present || status != kOk) return;
         const StoredWeight* stored = from_.find_weight(name);
         mats.push_back(stored ? stored->widened() : Mat());

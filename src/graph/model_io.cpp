@@ -32,7 +32,7 @@ public:
     int status = kOk;
 
     void operator()(bool present, const char* name, Mat&, WeightSize size, WeightKind kind,
-                    const char*) override {
+                    Doc) override {
         int count = 0;
         if (!present || status != kOk) return;
         status = weight_count(op_, name, size, &count);
@@ -75,7 +75,7 @@ public:
     size_t count = 0;
 
     void operator()(bool present, const char* name, Mat&, WeightSize size, WeightKind kind,
-                    const char*) override {
+                    Doc) override {
         int need = 0;
         if (!present || status != kOk) return;
         const bool shared = weight_number(numbers_, count++) != 0;
@@ -114,7 +114,7 @@ public:
         layers.emplace_back();
     }
     void operator()(bool present, const char* name, Mat&, WeightSize, WeightKind kind,
-                    const char*) override {
+                    Doc) override {
         const StoredWeight* stored = layer_->find_weight(name);
         if (!present || !stored) return;
         const Mat& m = stored->data;

@@ -23,7 +23,7 @@ class HeldWeights : public WeightVisitor {
 public:
     std::vector<std::pair<std::string, Mat>> weights;
     void operator()(bool present, const char* name, Mat& field, WeightSize, WeightKind,
-                    const char*) override {
+                    Doc) override {
         if (present) weights.emplace_back(name, field);
     }
     const void* data(const std::string& name) const {

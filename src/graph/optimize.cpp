@@ -78,7 +78,7 @@ public:
     int status = kOk;
 
     void operator()(bool present, const char* name, Mat&, WeightSize, WeightKind kind,
-                    const char*) override {
+                    Doc) override {
         const StoredWeight* stored = layer_->find_weight(name);
         if (!present || status != kOk || kind != WeightKind::kTagged || !stored) return;
         if (stored->data.dtype == DType::s8 || stored->data.dtype == dtype_) return;

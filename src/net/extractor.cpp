@@ -202,7 +202,13 @@ int Extractor::Private::input(int index, const Mat& in) {
     return kOk;
 }
 
+static int without_devices(const char* what) {
+    QUOLL_LOGE("[Extractor] %s: a VkMat, but QUOLL_BACKENDS is off in this build", what);
+    return kError;
+}
+
 int Extractor::Private::input(int index, const VkMat& in) {
+    if (!kHasBackends) return without_devices("input");
     QUOLL_RETURN_IF_ERROR(check_blob(index, "input", true));
     if (in.empty()) {
         QUOLL_LOGE("[Extractor] input '%s' (%d): the VkMat is empty",
@@ -286,12 +292,13 @@ int Extractor::Private::compute(int* blob, VkCompute* commands) {
     QUOLL_RETURN_IF_ERROR(check_blob(*blob, "extract"));
     if (run.blobs[*blob].dims != 0) return kOk;
     // Other Extractors have found out that layers have to run on the host.
-    if (!unfused && !on_host && net->d->runs_on_host) QUOLL_RETURN_IF_ERROR(go_to_host());
+    if (kHasBackends && !unfused && !on_host && net->d->runs_on_host)
+        QUOLL_RETURN_IF_ERROR(go_to_host());
     DenormalGuard guard(run.opt);
     set_kmp_blocktime(run.opt.openmp_blocktime);
     run.commands = commands;
     int status = run.run(*blob);
-    if (status == kNeedsHostWeights) {
+    if (kHasBackends && status == kNeedsHostWeights) {
         QUOLL_RETURN_IF_ERROR(go_to_host());
         run.commands = commands;
         status = run.run(*blob);
@@ -301,6 +308,7 @@ int Extractor::Private::compute(int* blob, VkCompute* commands) {
 }
 
 int Extractor::Private::extract(int index, VkMat& feat, VkCompute& commands) {
+    if (!kHasBackends) return without_devices("extract");
     QUOLL_RETURN_IF_ERROR(compute(&index, &commands));
     const auto made = run.device_blobs.find(index);
     if (made != run.device_blobs.end()) {
@@ -311,7 +319,7 @@ int Extractor::Private::extract(int index, VkMat& feat, VkCompute& commands) {
 }
 
 int Extractor::Private::extract(int index, Mat& feat, int type) {
-    const bool records = !run.device_blobs.empty() || net->d->records;
+    const bool records = kHasBackends && (!run.device_blobs.empty() || net->d->records);
     if (!records) {
         QUOLL_RETURN_IF_ERROR(compute(&index, nullptr));
     } else {

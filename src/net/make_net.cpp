@@ -25,8 +25,7 @@ public:
     void begin_layer(ModelLayer* layer, const WeightNumbers& numbers) {
         layer_ = layer, numbers_ = &numbers, count_ = 0;
     }
-    void operator()(bool present, const char* name, Mat&, WeightSize, WeightKind,
-                    const char*) override {
+    void operator()(bool present, const char* name, Mat&, WeightSize, WeightKind, Doc) override {
         if (!present || weight_number(*numbers_, count_++) != 0) return;
         all.push_back(const_cast<StoredWeight*>(layer_->find_weight(name)));
     }

@@ -142,7 +142,13 @@ Layer* Net::Private::new_stored_layer(int stored, const Option& opt, LayerDestro
     return layer;
 }
 
-void Net::add_backend(const std::shared_ptr<Backend>& backend) { d->backends.push_back(backend); }
+void Net::add_backend(const std::shared_ptr<Backend>& backend) {
+    if (kHasBackends)
+        d->backends.push_back(backend);
+    else
+        QUOLL_LOGE(
+            "[Net] add_backend: back ends are not part of this build (QUOLL_BACKENDS is off)");
+}
 void Net::set_vulkan_device(int device_index) { d->vulkan_device = device_index; }
 void Net::set_vulkan_device(const VulkanDevice* vkdev) {
     d->vulkan_device = vkdev ? vkdev->device_index() : -1;
@@ -428,6 +434,7 @@ std::string suggest_names(const std::string& name, const std::vector<std::string
 // "; inputs: data, state; outputs: prob", the first ones of each.
 static std::string input_and_output_names(const std::vector<const char*>& inputs,
                                           const std::vector<const char*>& outputs) {
+    if (!QUOLL_STRING) return "";
     const size_t kMost = 8;
     std::string text;
     for (const auto* names : {&inputs, &outputs}) {
@@ -446,7 +453,8 @@ int Net::find_blob_index_by_name(const char* name) const {
         const auto escaped = d->blob_of_name.find(param_word(name));
         if (escaped != d->blob_of_name.end()) return escaped->second;
         std::vector<std::string> names;
-        for (const Blob& blob : d->blobs) names.push_back(blob.name);
+        for (const Blob& blob : d->blobs)
+            if (QUOLL_STRING) names.push_back(blob.name);
         QUOLL_LOGE("[Net] there is no blob '%s'%s%s", name, suggest_names(name, names).c_str(),
                    input_and_output_names(d->input_names, d->output_names).c_str());
         return -1;
@@ -458,7 +466,7 @@ int Net::find_layer_index_by_name(const char* name) const {
         std::vector<std::string> names;
         for (size_t i = 0; i < d->layers.size(); i++) {
             if (d->layers[i]->name == name) return (int)i;
-            names.push_back(d->layers[i]->name);
+            if (QUOLL_STRING) names.push_back(d->layers[i]->name);
         }
         QUOLL_LOGE("[Net] there is no layer '%s'%s", name, suggest_names(name, names).c_str());
         return -1;

@@ -261,7 +261,7 @@ int Net::Private::run_graph_passes(const Option& opt) {
     for (const Blob& blob : blobs) names.push_back(blob.name);
     kept.resize(blobs.size(), 0);
     LayerGraph graph(layers, names, kept);
-    graph.back_ends = !backends.empty() || opt.use_vulkan_compute;
+    graph.back_ends = kHasBackends && (!backends.empty() || opt.use_vulkan_compute);
     const bool reference = opt.use_reference_layers;
     const int status = run_passes(graph, false, [reference](const char* type) {
         return reference ? create_layer_reference(type) : create_layer(type);
@@ -341,7 +341,7 @@ int Net::Private::device_index(const Option& opt) const {
 
 // Adds the Vulkan back end after those of the application.
 void Net::Private::add_vulkan(const Option& opt) {
-    const int device = device_index(opt);
+    const int device = kHasBackends ? device_index(opt) : -1;
     if (device >= 0) vulkan = create_vulkan_backend(device, opt);
     if (vulkan)
         backends.push_back(vulkan);
@@ -351,7 +351,7 @@ void Net::Private::add_vulkan(const Option& opt) {
 
 int Net::Private::prepare_backends(const Option& opt) {
     if (opt.use_vulkan_compute && !opt.use_reference_layers) add_vulkan(opt);
-    for (size_t i = 0; i < backends.size(); i++) {
+    for (size_t i = 0; kHasBackends && i < backends.size(); i++) {
         const int status = prepare_backend(*backends[i], opt);
         if (status == kOk) continue;
         if (status != kOutOfMemory || !opt.vulkan_fallback || backends[i] != vulkan) return status;
@@ -456,7 +456,7 @@ int Net::Private::load_weights(const ModelBin& mb, const DataReader& dr, bool wh
     int status = load_layer_weights(mb);
     if (status == kOk && whole) status = check_all_read(dr, size);
     if (status == kOk) status = prepare_layers(opt);
-    bool again = !off_host.empty();
+    bool again = kHasBackends && !off_host.empty();
     for (size_t i = 0; i < blobs.size(); i++) again |= is_fused_away((int)i, true);
     if (!again) source = WeightSource(), unfused_param.clear(), unfused_param.shrink_to_fit();
     return status <= 0 ? status : (int)kError;

@@ -17,7 +17,7 @@ static size_t weight_bytes(const Layer& layer) {
     public:
         size_t bytes = 0;
         void operator()(bool present, const char*, Mat& field, WeightSize, WeightKind,
-                        const char*) override {
+                        Doc) override {
             if (present && !field.empty()) bytes += field.total() * field.elemsize;
         }
     } sum;
@@ -32,8 +32,7 @@ bool leaves_host(const Layer& layer, const Backend& backend) {
 void release_weights(Layer& layer) {
     class Release : public WeightVisitor {
     public:
-        void operator()(bool, const char*, Mat& field, WeightSize, WeightKind,
-                        const char*) override {
+        void operator()(bool, const char*, Mat& field, WeightSize, WeightKind, Doc) override {
             field.release();
         }
     } release;

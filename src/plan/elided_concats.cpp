@@ -1,5 +1,6 @@
 #include "plan/elided_concats.h"
 
+#include "layer/common/built_layers.h"
 #include "layer/common/elempack.h"
 #include "layer/common/stored.h"
 #include "runtime/ref_count.h"
@@ -10,7 +11,7 @@ void ElidedConcats::begin(const std::shared_ptr<const ConcatElision>& plan,
                           const std::vector<Layer*>& layers, const std::vector<int>& order,
                           const Option& opt) {
     end();
-    if (!plan || plan->roots.empty()) return;
+    if (!kIsBuilt<Concat> || !plan || plan->roots.empty()) return;
     plan_ = plan;
     layers_ = &layers;
     allocator_ = opt.blob_allocator;
@@ -38,7 +39,7 @@ void ElidedConcats::fastFree(void* ptr) {
 
 // Null if the layer's output has no alias in this run.
 const ConcatElision::Alias* ElidedConcats::alias_of(int index) const {
-    if (!plan_ || (*layers_)[index]->tops.size() != 1) return nullptr;
+    if (!kIsBuilt<Concat> || !plan_ || (*layers_)[index]->tops.size() != 1) return nullptr;
     const ConcatElision::Alias& alias = plan_->aliases[(*layers_)[index]->tops[0]];
     const bool there = alias.root >= 0 && open_[alias.concat] && !blocks_[alias.root].lost;
     return there ? &alias : nullptr;

@@ -159,7 +159,7 @@ public:
         segment->first = segment->end = first;
         if (like_) segment->steps.reserve(like_->steps.size()), known_.reserve(like_->steps.size());
         add_steps();
-        if (!graph_.backends.empty()) compile_regions();
+        if (graph_.has_backends()) compile_regions();
         segment->memory =
             plan_segment_memory(plan_, graph_, *segment, like_ ? like_->memory.get() : nullptr);
         return segment;
@@ -261,7 +261,7 @@ bool ExecutionPlan::Compiler::add(const Layer& layer) {
         for (int id : layer.tops) read(id);  // optional inputs are absent
     } else if (as_select(layer) || as_loop(graph_, layer)) {
         set_outputs(layer, {});
-        if (!graph_.backends.empty())
+        if (graph_.has_backends())
             regions_.add({segment_->end, plan_.order_[segment_->end], {}, {}});
     } else {
         for (int id : layer.bottoms)
@@ -272,7 +272,7 @@ bool ExecutionPlan::Compiler::add(const Layer& layer) {
             plan_layer(layer, step.get());
             segment_->steps.push_back(step);
         }
-        if (!graph_.backends.empty()) offer_to_backends(layer);
+        if (graph_.has_backends()) offer_to_backends(layer);
         has_concat_ |= as<Concat>(&layer) != nullptr;
         return true;
     }
@@ -473,7 +473,7 @@ std::shared_ptr<const PlanSegment> ExecutionPlan::segment(size_t first,
         const auto goes_on = [&](const PlanSegment& s) {
             return find_growth(s, blobs, &growth) && growth.by == s.room + 1;
         };
-        if (kFollowsGrowth && !graph_.backends.empty())
+        if (kFollowsGrowth && graph_.has_backends())
             like = find_and_move_back(&segments_[first], goes_on);
         if (!like) growth = Growth();
         if (!like && !segments_[first].empty()) like = segments_[first].back();

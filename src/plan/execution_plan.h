@@ -69,7 +69,7 @@ struct PlanSegment {
     const Step& step(size_t i) const { return *steps[i - first]; }
     // The index in `regions` of step i's region; -1: the host runs it.
     int region_of(size_t i) const {
-        return region_of_step.empty() ? -1 : region_of_step[i - first];
+        return !kHasBackends || region_of_step.empty() ? -1 : region_of_step[i - first];
     }
 
     size_t first = 0, end = 0;

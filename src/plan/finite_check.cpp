@@ -1,5 +1,7 @@
 #include "plan/finite_check.h"
 
+#include <stdio.h>
+
 namespace quoll {
 
 void FiniteCheck::after(const Layer& layer, const std::vector<Mat>& outputs) {
@@ -17,12 +19,13 @@ void FiniteCheck::after(const Layer& layer, const std::vector<Mat>& outputs) {
         const bool begins =
             (made.nans && !read.nans) || (made.infinite && !read.nans && !read.infinite);
         if (!begins || layer.bottoms.empty() || !finding_.empty()) continue;
-        finding_ = "[" + layer.type + " " + layer.name + "] output " + std::to_string(i) + ": " +
-                   std::to_string(made.infinite) + " infinite values and " +
-                   std::to_string(made.nans) + " NaN among " +
-                   std::to_string(outputs[i].logical_shape().total()) + " of " +
-                   dtype_name(outputs[i].dtype) +
-                   (outputs[i].dtype == DType::f16 ? ", which holds at most 65504" : "");
+        char text[512];
+        snprintf(text, sizeof(text),
+                 "[%.100s %.100s] output %zu: %zu infinite values and %zu NaN among %zu of %s%s",
+                 layer.type.c_str(), layer.name.c_str(), i, made.infinite, made.nans,
+                 outputs[i].logical_shape().total(), dtype_name(outputs[i].dtype),
+                 outputs[i].dtype == DType::f16 ? ", which holds at most 65504" : "");
+        finding_ = text;
     }
 }
 

@@ -55,8 +55,9 @@ MemoryPlan plan_memory(const std::vector<MemoryRequest>& requests, size_t alignm
     }
     std::vector<size_t> order(requests.size());
     std::iota(order.begin(), order.end(), (size_t)0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return sizes[a] != sizes[b] ? sizes[a] > sizes[b] : a < b;
+    });
     std::vector<Placed> placed;
     for (size_t i : order) {
         const MemoryRequest& r = requests[i];

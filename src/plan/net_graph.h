@@ -7,6 +7,7 @@
 
 #include "quoll/blob.h"
 #include "quoll/layer.h"
+#include "runtime/parts.h"
 
 namespace quoll {
 
@@ -28,14 +29,17 @@ struct NetGraph {
     Option loaded_opt;         // the options that create_pipeline saw
     bool has_concats = false;  // in their fast form
 
+    bool has_backends() const { return kHasBackends && !backends.empty(); }
     // Whether a blob that a layer made as f32 is kept in the storage type. One that no layer reads
     // is not: the application would have it widened again (the caches of a language model, in each
     // step). Back ends other than the host store what they make themselves.
     bool is_narrowed(int blob) const {
-        if (!backends.empty()) return true;
+        if (has_backends()) return true;
         return !consumers[blob].empty() && (precise.empty() || !precise[blob]);
     }
-    bool is_off_host(int layer) const { return !off_host.empty() && off_host[layer]; }
+    bool is_off_host(int layer) const {
+        return kHasBackends && !off_host.empty() && off_host[layer];
+    }
 };
 
 // Not an error code: the host has to run a layer whose weights it has given up

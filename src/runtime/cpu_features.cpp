@@ -6,6 +6,7 @@
 #include <string>
 
 #include "quoll/log.h"
+#include "quoll/platform.h"
 #include "quoll/status.h"
 #include "runtime/ascii.h"
 #include "runtime/cpu_detect.h"
@@ -128,7 +129,7 @@ struct Host {
     const char* unknown_mask = nullptr;  // QUOLL_CPU_MASK, if it is none
 
     Host() : detected(detect_cpu_features()) {
-        const char* mask = std::getenv("QUOLL_CPU_MASK");
+        const char* mask = QUOLL_STRING ? std::getenv("QUOLL_CPU_MASK") : nullptr;
         if (!mask || !*mask || parse_mask(mask, &allowed)) return;
         allowed = ~uint64_t(0);
         unknown_mask = mask;
@@ -140,7 +141,7 @@ std::atomic<bool> g_warned{false};
 const Host& host() {
     static const Host instance;
     // Logged outside the initialisation, which a sink that asks for features would enter again.
-    if (instance.unknown_mask && !g_warned.exchange(true))
+    if (QUOLL_STRING && instance.unknown_mask && !g_warned.exchange(true))
         warn_unknown_mask("QUOLL_CPU_MASK", instance.unknown_mask);
     return instance;
 }

@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "quoll/platform.h"
+
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #elif defined(__APPLE__)
@@ -198,6 +200,12 @@ void read_caches(const std::string& root, int cpu, CpuTopology* topology) {
 CpuTopology read_cpu_topology(const std::string& root, const CpuSet& allowed) {
     CpuTopology topology;
     topology.all = allowed;
+    if constexpr (!QUOLL_THREADS) {  // the one thread runs anywhere
+        topology.big = allowed;
+        topology.physical_big = allowed.num_enabled();
+        read_caches(root, 0, &topology);
+        return topology;
+    }
     const std::vector<Cpu> cpus = read_cpus(root, allowed);
     const long long threshold = little_below(cpus);
     std::set<std::string> big_cores, little_cores;

@@ -15,6 +15,10 @@ namespace quoll {
 
 namespace {
 
+// Without texts, what comes is what ncnn2mem makes: other formats are no params or weights of ours,
+// whichever they are.
+constexpr bool kKnowsFormats = QUOLL_STRING || QUOLL_STDIO;
+
 // Bytes of the beginning that are looked at.
 const size_t kHead = 4096;
 
@@ -146,7 +150,7 @@ const char* unexpected_format(const unsigned char* head, size_t have, uint64_t s
     if (binary)
         return expected == FileKind::kBinaryParam ? nullptr
                                                   : "a binary param, which load_param_bin takes";
-    const char* const foreign = foreign_format(head, have, size);
+    const char* const foreign = kKnowsFormats ? foreign_format(head, have, size) : nullptr;
     if (foreign || expected == FileKind::kWeights) return foreign;
     static const char* const kTags[] = {"\0\0\0\0", "\x47\x6b\x30\1", "\x38\x4b\x0d\0",
                                         "\x56\xc0\2\0"};

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "runtime/exceptions.h"
 #include "quoll/log.h"
 #include "quoll/mat.h"
+#include "runtime/exceptions.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {

@@ -193,6 +193,10 @@ void resize(const Mat& src, Mat& dst, int w, int h, int taps, const char* functi
             const Option& opt) {
     const Mat in = src;  // dst may be src
     dst.release();
+    if (!QUOLL_PIXEL) {
+        QUOLL_LOGE("[%s] this is not part of this build (QUOLL_PIXEL is off)", function);
+        return;
+    }
     if (!valid(in, w, h, function)) return;
     if (in.dims == 2) {
         // rows of a 2-D Mat are independent signals: its h counts rows and stays

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <type_traits>
 
+#include "quoll/platform.h"
+
 namespace quoll {
 
 class CpuSet;
@@ -58,23 +60,35 @@ void run_region(int64_t tasks, int threads, const Body& body) {
 // long enough.
 template <class Run>
 void run_tasks(int64_t tasks, int threads, const Run& run) {
+    if constexpr (!QUOLL_THREADS) {
+        for (int64_t i = 0; i < tasks; i++) run(i, 0);
+        return;
+    }
     run_region(tasks, threads, [&](Claims& claims) {
         for (int64_t i, end; claims.next(&i, &end);)
             for (; i < end; i++) run(i, claims.thread());
     });
 }
 
+// Calls run(i), or run(i, thread).
+template <class Run>
+void call_task(const Run& run, int64_t i, int thread) {
+    if constexpr (std::is_invocable<const Run&, int64_t, int>::value)
+        run(i, thread);
+    else
+        run(i);
+}
+
 // Calls run(i), or run(i, thread), for all 0 <= i < count, taking a few at a time.
 template <class Run>
 void parallel_for(int64_t count, int threads, const Run& run) {
+    if constexpr (!QUOLL_THREADS) {
+        for (int64_t i = 0; i < count; i++) call_task(run, i, 0);
+        return;
+    }
     const RegionBody body = [](const void* f, Claims& claims) {
         for (int64_t i, end; claims.next(&i, &end);)
-            for (; i < end; i++) {
-                if constexpr (std::is_invocable<const Run&, int64_t, int>::value)
-                    (*(const Run*)f)(i, claims.thread());
-                else
-                    (*(const Run*)f)(i);
-            }
+            for (; i < end; i++) call_task(*(const Run*)f, i, claims.thread());
     };
     const int64_t each = threads > 1 ? count / ((int64_t)threads * 8) : count;
     run_region(count, threads, std::max<int64_t>(each, 1), body, &run);
@@ -87,6 +101,7 @@ void run_region_in_teams(int64_t tasks, int teams, int each, RegionBody body, co
 // Calls run(i, team) for all 0 <= i < tasks, in such teams.
 template <class Run>
 void run_tasks_in_teams(int64_t tasks, int teams, int each, const Run& run) {
+    if constexpr (!QUOLL_THREADS) return run_tasks(tasks, 1, run);
     const RegionBody body = [](const void* f, Claims& claims) {
         for (int64_t i, end; claims.next(&i, &end);)
             for (; i < end; i++) (*(const Run*)f)(i, claims.thread());

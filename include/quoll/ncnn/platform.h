@@ -216,6 +216,7 @@ private:
 #endif
 };
 
+#if QUOLL_STDIO
 // A file in memory, read-only. open() returns 0, or -1 if the file cannot be mapped or is empty.
 class MappedFile {
 public:
@@ -239,6 +240,7 @@ private:
     const void* data_;
     size_t size_;
 };
+#endif
 
 inline void swap_endianness_16(void* x) {
     unsigned char* const bytes = (unsigned char*)x;

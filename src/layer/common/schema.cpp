@@ -17,8 +17,7 @@ public:
     LoadParams(const Layer& layer, const ParamDict& pd) : layer_(layer), pd_(pd) {}
     int status = kOk;
 
-    void operator()(int id, const char* name, int& field, int def, const char*,
-                    Range range) override {
+    void operator()(int id, const char* name, int& field, int def, Doc, Range range) override {
         const ParamDict::Type type = pd_.type(id);
         field = pd_.get(id, def);
         used_ |= 1u << id;
@@ -27,28 +26,26 @@ public:
         expect_single(id, name, type);
         check(id, name, field, range);
     }
-    void operator()(int id, const char* name, float& field, float def, const char*,
-                    Range range) override {
+    void operator()(int id, const char* name, float& field, float def, Doc, Range range) override {
         field = pd_.get(id, def);
         used_ |= 1u << id;
         expect_single(id, name, pd_.type(id));
         if (range.low > -1e300 || range.high < 1e300) check(id, name, field, range);
     }
-    void ints(int id, const char* name, Mat& field, const char*, Range range) override {
+    void ints(int id, const char* name, Mat& field, Doc, Range range) override {
         expect_array(id, name);
         field = pd_.get_ints(id, Mat());
         expect_converted(id, name, field);
         for (int i = 0; i < field.w; i++) check(id, name, ((const int*)field.data)[i], range);
     }
-    void floats(int id, const char* name, Mat& field, const char*, Range range) override {
+    void floats(int id, const char* name, Mat& field, Doc, Range range) override {
         expect_array(id, name);
         field = pd_.get_floats(id, Mat());
         expect_converted(id, name, field);
         if (range.low <= -1e300 && range.high >= 1e300) return;
         for (int i = 0; i < field.w; i++) check(id, name, ((const float*)field.data)[i], range);
     }
-    void operator()(int id, const char* name, std::string& field, const char* def,
-                    const char*) override {
+    void operator()(int id, const char* name, std::string& field, const char* def, Doc) override {
         field = pd_.get(id, std::string(def));
         used_ |= 1u << id;
         const ParamDict::Type type = pd_.type(id);
@@ -109,7 +106,7 @@ public:
     int status = kOk;
 
     void operator()(bool present, const char* name, Mat& field, WeightSize size, WeightKind kind,
-                    const char*) override {
+                    Doc) override {
         field = Mat();
         if (!present || status != kOk) return;
         int count = 0;
@@ -140,24 +137,23 @@ public:
     explicit CollectParams(const ParamDict* from) : from_(from) {}
     ParamDict params;
 
-    void operator()(int id, const char*, int& field, int def, const char*, Range) override {
+    void operator()(int id, const char*, int& field, int def, Doc, Range) override {
         if (take(id)) field = from_->get(id, def);
         if (field != def) params.set(id, field);
     }
-    void operator()(int id, const char*, float& field, float def, const char*, Range) override {
+    void operator()(int id, const char*, float& field, float def, Doc, Range) override {
         if (take(id)) field = from_->get(id, def);
         if (memcmp(&field, &def, sizeof(float)) != 0) params.set(id, field);
     }
-    void ints(int id, const char*, Mat& field, const char*, Range) override {
+    void ints(int id, const char*, Mat& field, Doc, Range) override {
         if (take(id)) field = from_->get_ints(id, Mat());
         set_array(id, field);
     }
-    void floats(int id, const char*, Mat& field, const char*, Range) override {
+    void floats(int id, const char*, Mat& field, Doc, Range) override {
         if (take(id)) field = from_->get_floats(id, Mat());
         set_array(id, field);
     }
-    void operator()(int id, const char*, std::string& field, const char* def,
-                    const char*) override {
+    void operator()(int id, const char*, std::string& field, const char* def, Doc) override {
         if (take(id)) field = from_->get(id, std::string(def));
         if (field != def) params.set(id, field);
     }

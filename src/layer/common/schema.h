@@ -30,6 +30,8 @@
 #include <vector>
 
 #include "layer/common/traits.h"
+#include "quoll/platform.h"
+#include "runtime/parts.h"
 
 namespace quoll {
 
@@ -41,22 +43,30 @@ inline Range any_value() { return Range{-1e300, 1e300}; }
 inline Range at_least(double low) { return Range{low, 1e300}; }
 inline Range between(double low, double high) { return Range{low, high}; }
 
+// Descriptions, which programs print; a library without texts has none.
+#if QUOLL_STRING
+typedef const char* Doc;
+#else
+struct Doc {
+    Doc(const char*) {}
+};
+#endif
+
 // Called once for each parameter: id in the param file, field name, field, default, description for
 // the docs.
 class ParamVisitor {
 public:
     virtual ~ParamVisitor() {}
-    virtual void operator()(int id, const char* name, int& field, int def, const char* doc,
+    virtual void operator()(int id, const char* name, int& field, int def, Doc doc,
                             Range range = any_value()) = 0;
-    virtual void operator()(int id, const char* name, float& field, float def, const char* doc,
+    virtual void operator()(int id, const char* name, float& field, float def, Doc doc,
                             Range range = any_value()) = 0;
     // An array; ints come as dtype s32, floats as f32. Absent: an empty Mat.
-    virtual void ints(int id, const char* name, Mat& field, const char* doc,
-                      Range range = any_value()) = 0;
-    virtual void floats(int id, const char* name, Mat& field, const char* doc,
+    virtual void ints(int id, const char* name, Mat& field, Doc doc, Range range = any_value()) = 0;
+    virtual void floats(int id, const char* name, Mat& field, Doc doc,
                         Range range = any_value()) = 0;
     virtual void operator()(int id, const char* name, std::string& field, const char* def,
-                            const char* doc) = 0;
+                            Doc doc) = 0;
 };
 
 enum class WeightKind {
@@ -82,7 +92,7 @@ class WeightVisitor {
 public:
     virtual ~WeightVisitor() {}
     virtual void operator()(bool present, const char* name, Mat& field, WeightSize size,
-                            WeightKind kind, const char* doc) = 0;
+                            WeightKind kind, Doc doc) = 0;
 };
 
 // Load an operator through its schema; both log and return a negative code on bad values.
@@ -140,8 +150,9 @@ public:
 // True for f32, and for the storage types that the layer takes itself; its outputs then have the
 // same dtype.
 inline bool accepts_float(const Layer& layer, DType dtype) {
-    return dtype == DType::f32 || (dtype == DType::f16 && layer.support_fp16_storage) ||
-           (dtype == DType::bf16 && layer.support_bf16_storage);
+    return dtype == DType::f32 ||
+           (kHasHalfStorage && ((dtype == DType::f16 && layer.support_fp16_storage) ||
+                                (dtype == DType::bf16 && layer.support_bf16_storage)));
 }
 // Values of one item of a batch.
 inline size_t item_total(const Shape& s) { return (size_t)s.w * s.h * s.d * s.c; }

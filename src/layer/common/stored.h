@@ -6,11 +6,13 @@
 
 #include "quoll/mat.h"
 #include "quoll/option.h"
+#include "runtime/parts.h"
 
 namespace quoll {
 
 // The type in which f32 blobs are stored between layers: f16, bf16 or f32 itself.
 inline DType storage_type(const Option& opt) {
+    if (!kHasHalfStorage) return DType::f32;
     return opt.use_fp16_storage ? DType::f16 : opt.use_bf16_storage ? DType::bf16 : DType::f32;
 }
 

@@ -4,6 +4,7 @@
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/common/panel.h"
 #include "layer/cpu/common/pattern.h"
+#include "runtime/parts.h"
 
 namespace quoll {
 
@@ -197,8 +198,12 @@ constexpr auto kRowTimesPairs = &row_times<RowOfPairs>;
 constexpr decltype(CastKernels::row_times_bf16_pairs) kRowTimesPairs = nullptr;
 #endif
 
+constexpr decltype(CastKernels::row_times_bf16) kRowTimes =
+    kHasHalfStorage ? &row_times<RowOfFloats> : nullptr;
+
 template <class Type>
 constexpr StorageKernels storage() {
+    if (!kHasHalfStorage) return {&widen<Type>, &narrow<Type>, {}, {}, nullptr};
     return {&widen<Type>,
             &narrow<Type>,
             {&binary_vectors<Type, Add>, &binary_pattern<Type, Add>},
@@ -210,6 +215,6 @@ constexpr StorageKernels storage() {
 
 extern const CastKernels QUOLL_ISA_TABLE(cast_kernels);
 const CastKernels QUOLL_ISA_TABLE(cast_kernels) = {storage<StoredF16>(), storage<StoredBf16>(),
-                                                   &row_times<RowOfFloats>, kRowTimesPairs};
+                                                   kRowTimes, kRowTimesPairs};
 
 }  // namespace quoll

@@ -82,8 +82,9 @@ struct Repack {
     size_t inner;
     int threads;
 
-    // Code for packs of kernels: of bytes where there are kernels of these.
-    static constexpr bool kHasFastPacks = sizeof(T) > 1 || kHasInt8;
+    // Code for packs of kernels: of bytes and halves where there are kernels of these.
+    static constexpr bool kHasFastPacks = sizeof(T) > 2 ||
+                                          (sizeof(T) == 2 ? kHasHalfStorage : kHasInt8);
 
     // Fills block q of the packed destination from planar channels.
     void pack(int q) const {
@@ -197,6 +198,12 @@ bool readable(const Mat& src, const char* function) {
         return false;
     }
     return true;
+}
+
+// True, after a message, where the library is without int8.
+bool lacks_int8(const char* function) {
+    if (!kHasInt8) QUOLL_LOGE("[%s] int8 is not part of this build (QUOLL_INT8 is off)", function);
+    return !kHasInt8;
 }
 
 // f(from, to, channel, count) for each run of `count` scalars that lie `pack` channels to a
@@ -392,7 +399,7 @@ void quantize_to_int8(const Mat& src, Mat& dst, const Mat& scale_data, const Opt
     static const char* const kName = "quantize_to_int8";
     const Mat in = src;  // dst may be src
     dst.release();
-    if (!readable(in, kName)) return;
+    if (lacks_int8(kName) || !readable(in, kName)) return;
     if (in.dtype != DType::f32) {
         QUOLL_LOGE("[%s] expected f32, got %s", kName, dtype_name(in.dtype));
         return;
@@ -408,7 +415,7 @@ void dequantize_from_int32(const Mat& src, Mat& dst, const Mat& scale_data, cons
     static const char* const kName = "dequantize_from_int32";
     const Mat in = src;  // dst may be src
     dst.release();
-    if (!readable(in, kName)) return;
+    if (lacks_int8(kName) || !readable(in, kName)) return;
     if (in.dtype != DType::s32 && in.dtype != DType::f32) {
         QUOLL_LOGE("[%s] expected s32, got %s", kName, dtype_name(in.dtype));
         return;
@@ -427,6 +434,7 @@ void requantize_from_int32_to_int8(const Mat& src, Mat& dst, const Mat& scale_in
                                    const Option& opt) {
     const Mat in = src;  // dst may be src
     dst.release();
+    if (lacks_int8("requantize_from_int32_to_int8")) return;
     const std::unique_ptr<Layer> layer(create_layer("Requantize"));
     if (!layer) {
         QUOLL_LOGE("[requantize_from_int32_to_int8] this build lacks the operator Requantize");

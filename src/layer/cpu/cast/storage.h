@@ -7,11 +7,13 @@
 #include "quoll/mat.h"
 #include "quoll/option.h"
 #include "quoll/status.h"
+#include "runtime/parts.h"
 
 namespace quoll {
 
-// The kernels of f16 and bf16, null for other types.
+// The kernels of f16 and bf16 between layers, null for other types.
 inline const StorageKernels* storage_kernels(const KernelSet& kernels, DType dtype) {
+    if (!kHasHalfStorage) return nullptr;
     return dtype == DType::f16    ? &kernels.cast->f16
            : dtype == DType::bf16 ? &kernels.cast->bf16
                                   : nullptr;

@@ -4,6 +4,7 @@
 #define QUOLL_LAYER_CPU_PAIRS_H
 
 #include "layer/cpu/common/packing.h"
+#include "runtime/parts.h"
 
 namespace quoll {
 
@@ -11,6 +12,7 @@ enum { kF16Pack = 8 };  // of such blobs; 4 pairs
 
 // These kernels; null unless the options ask for half floats in memory and in sums.
 inline const KernelSet* f16_kernels(const Option& opt) {
+    if (!kHasHalfStorage) return nullptr;
     const bool asked = opt.use_fp16_storage && opt.use_fp16_arithmetic && opt.use_packing_layout;
     return asked ? host_kernel_set().f16 : nullptr;
 }

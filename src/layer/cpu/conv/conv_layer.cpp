@@ -24,7 +24,7 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
         return kOk;
     }
     QUOLL_RETURN_IF_ERROR(runner_.create(*this, *this, opt));
-    support_bf16_storage = opt.use_bf16_storage && !runner_.makes_f16();
+    support_bf16_storage = kHasHalfStorage && opt.use_bf16_storage && !runner_.makes_f16();
     if (kHasF16F32) runner_.take_halves(*this, *this, opt);
     support_fp16_storage = runner_.takes_f16() || runner_.takes_halves();
     weight_data.release();
@@ -206,7 +206,7 @@ int ConvolutionCpu::forward_alone(const ConvolutionPlan& p, const Mat& bottom, M
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *in, &g));
     if (is_flat_input(*this, in[0]))
-        return bottom.dtype == DType::bf16
+        return kHasHalfStorage && bottom.dtype == DType::bf16
                    ? runner_.forward_widened(p.f32, *this, g, true, bottom, Mat(), *top, opt)
                    : runner_.forward_flat(p.f32, *this, bottom, *top, opt);
     return runner_.forward(p.f32, *this, g, bottom, Mat(), *top, opt);
@@ -275,7 +275,7 @@ int ConvolutionCpu::forward_with_add(const ConvolutionPlan& p, const Mat& bottom
                                : runner_.forward(p.f32, *this, g, wide, Mat(), sums, temporary));
     const Mat made = sums;
     QUOLL_RETURN_IF_ERROR(widened(made, temporary, &sums));
-    if (bottom.dtype != DType::bf16 && !runner_.takes_f16())
+    if (!kHasHalfStorage || (bottom.dtype != DType::bf16 && !runner_.takes_f16()))
         return add_and_activate(*this, *this, sums, wide_added, true, top, opt);
     QUOLL_RETURN_IF_ERROR(add_and_activate(*this, *this, sums, wide_added, true, &wide, temporary));
     if (runner_.takes_f16())

@@ -121,7 +121,7 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     activation_ = FusedActivation(*kernels_, Activation(s.activation_type, s.activation_params),
                                   opt.use_bf16_storage);
     candidates_ = ConvCandidates();
-    candidates_.winograd = !planar_ && winograd_candidate(s, opt);
+    candidates_.winograd = !planar() && winograd_candidate(s, opt);
     if (s.axes < 3 && pair_ == 1) {
         candidates_.split = split_kernels_for(opt);
         candidates_.sliced = sliced_kernels_for(opt);

@@ -9,6 +9,7 @@
 #include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/conv/conv_algorithm.h"
 #include "layer/nn/convolution.h"
+#include "runtime/parts.h"
 
 namespace quoll {
 
@@ -60,16 +61,16 @@ public:
     bool takes_halves() const { return kHasF16F32 && halves_; }
     int in_pack() const { return in_pack_; }
     // Of an output of channels, and of one of a flat input.
-    int out_pack() const { return narrows_ ? 2 * out_pack_ : out_pack_; }
+    int out_pack() const { return narrows() ? 2 * out_pack_ : out_pack_; }
     int flat_out_pack() const { return out_pack_; }
     // The type of the output of an input of this one by a plan.
     DType made_type(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
                     DType dtype, const Option& opt) const;
     // Whether blobs are half floats, and their products and sums too: then inputs are f16 or f32,
     // and outputs f16.
-    bool takes_f16() const { return created() && pair_ == 2; }
+    bool takes_f16() const { return kHasHalfStorage && created() && pair_ == 2; }
     // Whether outputs are f16 though inputs are f32: channels of the input that are no blocks.
-    bool makes_f16() const { return takes_f16() || (created() && narrows_); }
+    bool makes_f16() const { return takes_f16() || (created() && narrows()); }
     // For an input of this size, which convolution_geometry accepted for `g`, and this dtype, f32
     // or bf16 (or f16). adds: a blob of the output's shape will be added where the sums are made.
     // layer: the one that create() had.
@@ -200,6 +201,8 @@ private:
     int pair_ = 1;                        // channels that are one to the kernels: 2 of f16, else 1
     bool planar_ = false;                 // blobs are planar half floats, of 1x1 convolutions
     bool halves_ = false;                 // weights_ are half floats
+    bool planar() const { return kHasHalfStorage && planar_; }
+    bool narrows() const { return kHasHalfStorage && narrows_; }
     bool narrows_ = false;  // outputs, of f32 and elempack 4, become f16 of elempack 8
     ConvCandidates candidates_ = {};
     bool bf16_ = false;  // blobs will be bf16

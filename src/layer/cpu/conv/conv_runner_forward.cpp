@@ -29,17 +29,17 @@ static int prepare_added(const ConvolutionFields& s, const Mat& added, DType dty
 int ConvRunner::forward(const ConvRunPlan& plan, const ConvolutionFields& s,
                         const ConvGeometry& geometry, const Mat& bottom, const Mat& added, Mat& top,
                         const Option& opt) const {
-    if (plan.live) {
+    if (!kFewKernels && plan.live) {
         const ConvLiveTaps& live = *plan.live;
         return live.runner->forward(live.plan, live.fields, live.geometry, bottom, added, top, opt);
     }
     if (takes_f16()) return forward_f16(plan, s, geometry, bottom, added, top, opt);
     Mat wide;
     Option temporary = opt;
-    if (narrows_) temporary.blob_allocator = opt.workspace_allocator;
-    QUOLL_RETURN_IF_ERROR(forward_f32(plan, s, geometry, bottom, added, narrows_ ? wide : top,
-                                      narrows_ ? temporary : opt));
-    return narrows_ ? narrow(conv_channels(s, wide), s, geometry, top, opt) : (int)kOk;
+    if (narrows()) temporary.blob_allocator = opt.workspace_allocator;
+    QUOLL_RETURN_IF_ERROR(forward_f32(plan, s, geometry, bottom, added, narrows() ? wide : top,
+                                      narrows() ? temporary : opt));
+    return narrows() ? narrow(conv_channels(s, wide), s, geometry, top, opt) : (int)kOk;
 }
 
 // f32 or bf16, to f32 or bf16.
@@ -48,8 +48,8 @@ int ConvRunner::forward_f32(const ConvRunPlan& plan, const ConvolutionFields& s,
                             Mat& top, const Option& opt) const {
     ConvGeometry g = geometry;
     Mat in, out, add;
-    const bool bf16_in = bottom.dtype == DType::bf16;
-    const DType made = narrows_ ? DType::f32 : made_type(plan, s, g, bottom.dtype, opt);
+    const bool bf16_in = kHasHalfStorage && bottom.dtype == DType::bf16;
+    const DType made = narrows() ? DType::f32 : made_type(plan, s, g, bottom.dtype, opt);
     const bool bf16 = made == DType::bf16 && multiplies_bf16(plan, s, g);
     if (bf16_in && !bf16) return forward_widened(plan, s, g, false, bottom, added, top, opt);
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
@@ -120,7 +120,7 @@ int ConvRunner::narrow(const Mat& wide, const ConvolutionFields& s, const ConvGe
 int ConvRunner::forward_f16(const ConvRunPlan& plan, const ConvolutionFields& s,
                             const ConvGeometry& geometry, const Mat& bottom, const Mat& added,
                             Mat& top, const Option& opt) const {
-    if (planar_) return forward_planar(plan, s, geometry, bottom, top, opt);
+    if (planar()) return forward_planar(plan, s, geometry, bottom, top, opt);
     ConvGeometry g = geometry;
     Mat in, out, add;
     QUOLL_RETURN_IF_ERROR(as_f16(bottom, kF16Pack, opt, &in));
@@ -190,11 +190,11 @@ int ConvRunner::forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s
     // order of the weights.
     const DType dtype = takes_f16() ? DType::f16 : DType::f32;
     Mat in = bottom;
-    if (takes_f16()) QUOLL_RETURN_IF_ERROR(as_f16(bottom, planar_ ? 1 : kF16Pack, opt, &in));
+    if (takes_f16()) QUOLL_RETURN_IF_ERROR(as_f16(bottom, planar() ? 1 : kF16Pack, opt, &in));
     if (takes_halves()) QUOLL_RETURN_IF_ERROR(widened(bottom, opt, &in));
     top.create(Shape(s.num_output, dtype), out_pack_, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
-    if (planar_) {
+    if (planar()) {
         const PlanarProduct product = {
             kernels_->gemm, packing_->gemm, 1, (size_t)in_channels_, (size_t)out_channels_, 1, 1};
         run_planar(product, in.data, plan.weights.data, bias_.data, top.data, activation_, 1);

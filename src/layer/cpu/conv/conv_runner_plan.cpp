@@ -27,14 +27,15 @@ bool ConvRunner::multiplies_bf16(const ConvRunPlan& plan, const ConvolutionField
 
 DType ConvRunner::made_type(const ConvRunPlan& plan, const ConvolutionFields& s,
                             const ConvGeometry& g, DType dtype, const Option& opt) const {
-    if (plan.live) {
+    if (!kFewKernels && plan.live) {
         const ConvLiveTaps& live = *plan.live;
         return live.runner->made_type(live.plan, live.fields, live.geometry, dtype, opt);
     }
     if (makes_f16()) return DType::f16;
     if (takes_halves() && dtype == DType::f16) return DType::f32;
     // What a net is given is f32; results that will be stored as bf16 are rounded as they are made.
-    const bool rounds = dtype == DType::f32 && opt.use_bf16_storage && !s.add_input;
+    const bool rounds =
+        kHasHalfStorage && dtype == DType::f32 && opt.use_bf16_storage && !s.add_input;
     return rounds && multiplies_bf16(plan, s, g) ? DType::bf16 : dtype;
 }
 
@@ -108,7 +109,8 @@ ConvRunner::Call ConvRunner::planned_call(const ConvRunPlan& plan, const Convolu
                                           const Option& opt) const {
     Call call = {};
     call.items = items;
-    const bool stored = dtype == DType::bf16 || (opt.use_bf16_storage && !adds && !s.add_input);
+    const bool stored = kHasHalfStorage &&
+                        (dtype == DType::bf16 || (opt.use_bf16_storage && !adds && !s.add_input));
     const bool bf16 = stored && multiplies_bf16(plan, s, g);
     call.reduced_in = bf16 && dtype == DType::bf16;
     call.reduced_out = bf16;
@@ -162,7 +164,7 @@ int ConvRunner::plan_items(const Layer& layer, const ConvolutionFields& s, const
 
 int ConvRunner::plan(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
                      DType dtype, bool adds, const Option& opt, ConvRunPlan* plan) const {
-    if (planar_) return plan_flat(plan);
+    if (planar()) return plan_flat(plan);
     if (algorithm_ == ConvAlgorithm::kNone && drops_taps(s, g)) {
         const auto live = std::make_shared<ConvLiveTaps>(ConvLiveTaps{{}, s, g, {}});
         QUOLL_RETURN_IF_ERROR(live_taps(layer, s, g, opt, live.get()));

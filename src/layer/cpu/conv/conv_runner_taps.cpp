@@ -36,6 +36,7 @@ WindowAxis live_axis(const WindowAxis& axis, int* first) {
 
 // For windows far wider than the input: those of segmentation heads (ASPP), 3x3 ones on one pixel.
 bool ConvRunner::drops_taps(const ConvolutionFields& s, const ConvGeometry& g) const {
+    if (kFewKernels) return false;
     int first;
     return s.axes == 2 && s.pad_value == 0.f && pair_ == 1 && !narrows_ && joined_ == 1 &&
            (live_axis(g.x, &first).kernel < g.x.kernel ||

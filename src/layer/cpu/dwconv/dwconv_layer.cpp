@@ -16,7 +16,8 @@ int ConvolutionDepthWiseCpu::forward_reference(const Mat& bottom, Mat& top,
     Mat wide, planar, made;
     QUOLL_RETURN_IF_ERROR(widened(bottom, opt, &wide));
     QUOLL_RETURN_IF_ERROR(with_elempack(wide, 1, opt, &planar));
-    if (wide.dtype == bottom.dtype) return Convolution::forward(planar, top, opt);
+    if (!kHasHalfStorage || wide.dtype == bottom.dtype)
+        return Convolution::forward(planar, top, opt);
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
     QUOLL_RETURN_IF_ERROR(Convolution::forward(planar, made, temporary));
@@ -93,7 +94,7 @@ int ConvolutionDepthWiseCpu::forward_groups(const ConvolutionPlan& p, const Mat&
     }
     if (!is_flat_input(*this, in[0]))
         return groups_.forward(p.f32, *this, g, bottom, Mat(), top, opt);
-    return bottom.dtype == DType::bf16
+    return kHasHalfStorage && bottom.dtype == DType::bf16
                ? groups_.forward_widened(p.f32, *this, g, true, bottom, Mat(), top, opt)
                : groups_.forward_flat(p.f32, *this, bottom, top, opt);
 }
@@ -173,8 +174,8 @@ void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan* plan, const std::vec
 
 int ConvolutionDepthWiseCpu::forward_float(const Mat& bottom, const ConvGeometry& g, Mat& top,
                                            const Option& opt) const {
-    if (axes == 3) return forward_slices(bottom, g, top, opt);
-    if (pair_ == 2) return forward_f16(bottom, g, top, opt);
+    if (has_slices()) return forward_slices(bottom, g, top, opt);
+    if (kHasHalfStorage && pair_ == 2) return forward_f16(bottom, g, top, opt);
     if (const DwconvPlanarKernel kernel = planar_kernel(g))
         return forward_planar(kernel, bottom, g, top, opt);
     return few_channels() ? forward_few_channels(bottom, g, top, opt)

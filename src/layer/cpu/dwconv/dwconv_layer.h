@@ -1,6 +1,7 @@
 #ifndef QUOLL_LAYER_CPU_DWCONV_DWCONV_LAYER_H
 #define QUOLL_LAYER_CPU_DWCONV_DWCONV_LAYER_H
 
+#include "layer/common/built_layers.h"
 #include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/conv/conv_layer.h"
@@ -70,6 +71,7 @@ private:
     void gather_rows(const ConvGeometry& g, const float* channel, int y, int z, float* memory,
                      DwconvRow* row) const;
 
+    bool has_slices() const { return kIsBuilt<ConvolutionDepthWise3D> && axes == 3; }
     static double work_of(const ConvGeometry& g) {
         return (double)g.x.out * g.y.out * g.maxk() * g.num_output;
     }
@@ -77,7 +79,7 @@ private:
     // Whether several outputs share a register: blocks of channels are so narrow that this is worth
     // laying out the input.
     bool few_channels() const {
-        return axes < 3 && (!row_ || (4 * pack_ <= kernels_->lanes && stride_w == 1));
+        return !has_slices() && (!row_ || (4 * pack_ <= kernels_->lanes && stride_w == 1));
     }
 
     const KernelSet* kernels_;

@@ -7,7 +7,7 @@ namespace quoll {
 
 // For planar half floats; or null.
 DwconvPlanarKernel ConvolutionDepthWiseCpu::planar_kernel(const ConvGeometry& g) const {
-    if (planar_weight_.empty()) return nullptr;
+    if (!kHasHalfStorage || planar_weight_.empty()) return nullptr;
     const int stride = g.x.stride;
     const auto suits = [&](const WindowAxis& axis) {
         const int64_t over = (int64_t)(axis.out - 1) * stride + 3 - axis.before - axis.in;

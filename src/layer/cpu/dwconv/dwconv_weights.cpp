@@ -25,7 +25,7 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     if (!depthwise() && !narrow) {
         QUOLL_RETURN_IF_ERROR(groups_.create(*this, *this, opt));
         support_fp16_storage = groups_.takes_f16();
-        support_bf16_storage = opt.use_bf16_storage && !groups_.makes_f16();
+        support_bf16_storage = kHasHalfStorage && opt.use_bf16_storage && !groups_.makes_f16();
         weight_data.release();
         return kOk;
     }
@@ -43,8 +43,8 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
                                   opt.use_bf16_storage);
     row_ = narrow ? kernels_->dwconv->groups
                   : select_dwconv_row(*kernels_->dwconv, pack_, kernel_w, stride_w, dilation_w);
-    support_fp16_storage = axes < 3;
-    support_bf16_storage = axes < 3 && pair_ == 1;
+    support_fp16_storage = kHasHalfStorage && axes < 3;
+    support_bf16_storage = kHasHalfStorage && axes < 3 && pair_ == 1;
     if (planar) QUOLL_RETURN_IF_ERROR(pack_planar_weights(opt));
     return repack_weights();
 }

@@ -2,6 +2,7 @@
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/dwconv/generic.h"
+#include "runtime/parts.h"
 
 namespace quoll {
 
@@ -13,7 +14,8 @@ const DwconvKernels QUOLL_ISA_TABLE(dwconv_kernels) = {
 #include "layer/cpu/dwconv/kernels.inc"
 #undef QUOLL_DWCONV_ROW
     {{dwconv_pair_kernel<float, 1>(), dwconv_pair_kernel<float, 2>()},
-     {dwconv_pair_kernel<uint16_t, 1>(), dwconv_pair_kernel<uint16_t, 2>()}},
+     {kHasHalfStorage ? dwconv_pair_kernel<uint16_t, 1>() : nullptr,
+      kHasHalfStorage ? dwconv_pair_kernel<uint16_t, 2>() : nullptr}},
     &dwconv_pack_rows,
     &dwconv_planes,
     &dwconv_rows,

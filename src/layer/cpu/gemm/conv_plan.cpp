@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/gemm/narrow_gemm.h"
 #include "layer/cpu/gemm/planar_product.h"
 #include "runtime/thread_pool.h"
@@ -57,7 +58,7 @@ namespace {
 // For windows of several taps, whose sums are long enough for adding up lanes to be worth it.
 bool is_narrow(const GemmKernels& kernels, const ConvShape& s) {
     const int taps = s.x.kernel * s.y.kernel * s.z.kernel;
-    return kernels.narrow && kernels.narrow->run[0] && kernels.halves == 2 &&
+    return !kFewKernels && kernels.narrow && kernels.narrow->run[0] && kernels.halves == 2 &&
            s.in_pack == kernels.lanes && s.out_channels <= kGemmMostNarrow &&
            (s.out_pack == 1 || s.out_pack == s.out_channels) && taps > 1;
 }
@@ -252,7 +253,7 @@ int ConvPlan::table(const Range& x, const Range& y, const Range& z) {
 // register has lanes: hand-written tiles, which have few rows, take only those.
 int ConvPlan::tile_rows() const {
     const GemmKernels& gemm = *kernels_.gemm;
-    if (narrow_) return gemm.narrow->rows[shape_.out_channels - 1];
+    if (!kFewKernels && narrow_) return gemm.narrow->rows[shape_.out_channels - 1];
     const bool whole = gemm.blocks && shape_.out_pack == 1 && gemm.max_rows >= gemm.lanes;
     return whole ? gemm.max_rows / gemm.lanes * gemm.lanes : gemm.max_rows;
 }
@@ -331,14 +332,14 @@ bool ConvPlan::is_pointwise() const {
 bool ConvPlan::is_planar() const {
     const ConvShape& s = shape_;
     const size_t pixels = (size_t)s.x.out * s.y.out * s.z.out;
-    return has_planar(*kernels_.gemm) && s.in_pack == 1 && s.out_pack == 1 && s.in_channels > 0 &&
-           is_pointwise() && pixels >= 8 * kPlanarPixels;
+    return !kFewKernels && has_planar(*kernels_.gemm) && s.in_pack == 1 && s.out_pack == 1 &&
+           s.in_channels > 0 && is_pointwise() && pixels >= 8 * kPlanarPixels;
 }
 
 void ConvPlan::run(const float* in, const float* weights, const float* bias, float* out,
                    const float* residual, size_t residual_step, const FusedActivation& activation,
                    int threads) const {
-    if (narrow_)
+    if (!kFewKernels && narrow_)
         return run_narrow(in, weights, bias, out, residual, residual_step, activation, threads);
     if (is_planar() && !residual) {
         const GemmKernels* const gemm = kernels_.gemm;

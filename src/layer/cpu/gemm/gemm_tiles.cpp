@@ -47,7 +47,7 @@ GemmFetch PanelFetch::part(const GemmProblem& g, size_t index, size_t values) co
 namespace {
 
 // Stands in for B in a section without blocks, and for A: four pairs of rows of 128 half floats.
-alignas(64) const float kZeros[512] = {};
+alignas(64) float g_zeros[512];  // never written; as a constant it would be 2 KB of the file
 const GemmBlock kZeroBlock = {0, 0};
 // Floats of the largest tile on any ISA: 16 rows of two AVX-512 vectors (5 of 64 on SVE are fewer).
 enum { kMaxTile = kGemmMaxRows * 32 };
@@ -67,7 +67,7 @@ void run_section(const GemmProblem& g, const GemmRows& rows, const GemmPanel& pa
         tile->block_step = s.block_step;
         tile->b = panel.b;
     } else {
-        tile->a = tile->b = kZeros;
+        tile->a = tile->b = g_zeros;
         tile->a_row = tile->a_k = tile->a_tile = 0;
         tile->blocks = &kZeroBlock;
         tile->num_blocks = 1;

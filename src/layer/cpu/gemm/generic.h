@@ -188,7 +188,7 @@ void row_times_panels(const float* a, ptrdiff_t a_k, size_t k, const float* b, s
                       const float* init, float* out, float low, float high) {
     constexpr size_t columns = kTileVectors * s::kLanes;
     // Two sums per vector, in half of the registers.
-    constexpr size_t group = QUOLL_ISA_REGISTERS / 4 / kTileVectors;
+    constexpr size_t group = kFewKernels ? 1 : QUOLL_ISA_REGISTERS / 4 / kTileVectors;
     while (count > 0) {
         const bool full = count > (group - 1) * columns;
         const size_t width = (full ? group : 1) * columns;

@@ -17,7 +17,7 @@ namespace quoll {
             tile_or_null<vectors, 16>()                                                            \
     }
 
-static constexpr GemmNarrowKernels kNarrow = narrow_kernels();
+static constexpr GemmNarrowKernels kNarrow = kFewKernels ? GemmNarrowKernels() : narrow_kernels();
 
 // In builds with few kernels, the one for single values also handles blocks of several vectors.
 template <size_t pack>

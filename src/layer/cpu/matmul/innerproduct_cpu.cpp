@@ -6,10 +6,12 @@
 
 namespace quoll {
 
+static bool is_bf16(const Option& opt) { return kHasHalfStorage && opt.use_bf16_storage; }
+
 InnerProductCpu::InnerProductCpu() { support_packing = true; }
 
 int InnerProductCpu::create_pipeline(const Option& opt) {
-    const bool as_it_lies = WeightByInputs::is(weight_data) && !is_int8() && !opt.use_bf16_storage;
+    const bool as_it_lies = WeightByInputs::is(weight_data) && !is_int8() && !is_bf16(opt);
     if (!as_it_lies) QUOLL_RETURN_IF_ERROR(InnerProduct::create_pipeline(opt));
     const Activation activation(activation_type, activation_params);
     if (is_int8()) {
@@ -29,15 +31,15 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
         return kOk;
     }
     kernels_ = &host_kernel_set();
-    activation_ = FusedActivation(*kernels_, activation, opt.use_bf16_storage);
+    activation_ = FusedActivation(*kernels_, activation, is_bf16(opt));
     stored_.release();
     matrix_.reset();
     const int k = num_input();
     const InnerProductCpu* const first = same_weights ? as<InnerProductCpu>(same_weights) : nullptr;
     // Elsewhere all products but those of one row want f32.
-    support_bf16_storage = split_kernels_for(opt) && opt.use_bf16_storage;
+    support_bf16_storage = split_kernels_for(opt) && is_bf16(opt);
     const float* const bias = bias_term ? (const float*)bias_data : nullptr;
-    if (opt.use_bf16_storage) {
+    if (is_bf16(opt)) {
         QUOLL_RETURN_IF_ERROR(stored_.create(*this, weight_data, num_output, k, bias, opt));
     } else if (first && first->matrix_) {
         matrix_ = first->matrix_;
@@ -94,7 +96,7 @@ int InnerProductCpu::make_plan(const std::vector<Shape>& bottoms, const Option& 
     }
     p->name = "row";
     p->matrix = matrix_;
-    if (stored_.created()) {
+    if (kHasHalfStorage && stored_.created()) {
         if (rows == 1) return kOk;
         QUOLL_RETURN_IF_ERROR(stored_.rows_matrix(*this, opt, &p->matrix));
     }
@@ -163,7 +165,8 @@ int InnerProductCpu::run(const Plan& p, const Mat& bottom, Mat* top, const Optio
     if (int8_.created())
         return int8_affine == 2 ? int8_.forward_ranged(p.int8.get(), rows, *top, opt)
                                 : int8_.forward(p.int8.get(), rows, *top, opt);
-    if (p.reduced || top->dtype == DType::f32) return multiply(p, rows, *top, opt);
+    if (!kHasHalfStorage || p.reduced || top->dtype == DType::f32)
+        return multiply(p, rows, *top, opt);
     Mat wide, sums(num_output, rows.h, (size_t)4u, opt.workspace_allocator);
     QUOLL_RETURN_IF_ERROR(widened(rows, opt, &wide));
     if (sums.empty()) return kOutOfMemory;
@@ -174,7 +177,7 @@ int InnerProductCpu::run(const Plan& p, const Mat& bottom, Mat* top, const Optio
 
 // Into `out`, which is f32, or bf16 where the plan says so.
 int InnerProductCpu::multiply(const Plan& p, const Mat& rows, Mat& out, const Option& opt) const {
-    if (!p.matrix) {
+    if (kHasHalfStorage && !p.matrix) {
         stored_.multiply_row(rows, out, activation_, opt);
         return kOk;
     }

@@ -51,7 +51,9 @@ struct RowSource {
     Isa isa;
     CpuCore core;
     bool is_tile;
-    char name[38], values[14];
+#if !defined(QUOLL_FEW_KERNELS)
+    char name[38], values[14];  // for tests and benchmarks
+#endif
 };
 
 template <typename... Features>
@@ -59,12 +61,28 @@ constexpr uint64_t bits_of(Features... features) {
     return (uint64_t(0) | ... | (uint64_t(1) << int(features)));
 }
 
+#if defined(QUOLL_FEW_KERNELS)
+#define QUOLL_ROW_TEXTS(name, values)
+#else
+#define QUOLL_ROW_TEXTS(name, values) #name, values
+#endif
 const RowSource kSources[] = {
 #define QUOLL_NEEDS(...) __VA_ARGS__
 #define QUOLL_KERNELS(slot, type, name, isa, features, core, values, rows, columns, k, alignment, \
                       macs)                                                                       \
-    {&name, nullptr,          bits_of(features), rows,          columns, k,     alignment,        \
-     macs,  KernelSlot::slot, Isa::isa,          CpuCore::core, false,   #name, values},
+    {&name,                                                                                       \
+     nullptr,                                                                                     \
+     bits_of(features),                                                                           \
+     rows,                                                                                        \
+     columns,                                                                                     \
+     k,                                                                                           \
+     alignment,                                                                                   \
+     macs,                                                                                        \
+     KernelSlot::slot,                                                                            \
+     Isa::isa,                                                                                    \
+     CpuCore::core,                                                                               \
+     false,                                                                                       \
+     QUOLL_ROW_TEXTS(name, values)},
 #define QUOLL_GEMM_TILE(slot, name, isa, features, core, values, rows, columns, macs) \
     {nullptr,                                                                         \
      reinterpret_cast<KernelPart>(&name),                                             \
@@ -78,8 +96,7 @@ const RowSource kSources[] = {
      Isa::isa,                                                                        \
      CpuCore::core,                                                                   \
      true,                                                                            \
-     #name,                                                                           \
-     values},
+     QUOLL_ROW_TEXTS(name, values)},
 #define QUOLL_KERNEL_PART(slot, type, name, isa, features, core, values, rows, columns, stride, \
                           macs)                                                                 \
     {nullptr,                                                                                   \
@@ -94,8 +111,7 @@ const RowSource kSources[] = {
      Isa::isa,                                                                                  \
      CpuCore::core,                                                                             \
      false,                                                                                     \
-     #name,                                                                                     \
-     values},
+     QUOLL_ROW_TEXTS(name, values)},
 #include QUOLL_KERNEL_ROWS
 #undef QUOLL_KERNELS
 #undef QUOLL_GEMM_TILE
@@ -108,7 +124,11 @@ int count_of(int n) { return n < 0 ? n / kSveLanes * (sve_lanes() ? sve_lanes() 
 KernelRow row_of(const RowSource& s) {
     KernelRow row = {};
     row.slot = s.slot, row.core = s.core;
+#if defined(QUOLL_FEW_KERNELS)
+    row.name = row.values = "";
+#else
     row.name = s.name, row.values = s.values;
+#endif
     row.kernels = s.kernels;
     if (s.is_tile)
         row.tile = reinterpret_cast<GemmTileKernel>(s.function);

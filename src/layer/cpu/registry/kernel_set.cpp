@@ -18,6 +18,7 @@
 #include "layer/cpu/pool/pool.h"
 #include "layer/cpu/registry/kernel_rows.h"
 #include "layer/cpu/winograd/winograd.h"
+#include "runtime/parts.h"
 
 namespace quoll {
 
@@ -404,7 +405,8 @@ Selected* select(const Machine& machine) {
 #if !defined(QUOLL_NO_INT8)
     if (s->set.int8) take_int8(machine, s);
 #endif
-    const KernelRow* const narrow = best_row(KernelSlot::narrow_bf16, machine);
+    const KernelRow* const narrow =
+        !kHasHalfStorage ? nullptr : best_row(KernelSlot::narrow_bf16, machine);
     if (narrow && s->set.cast) {
         s->cast = *s->set.cast;
         s->cast.bf16.narrow = (decltype(s->cast.bf16.narrow))narrow->part;
@@ -428,6 +430,7 @@ Selected* select(const Machine& machine) {
         if (take_tiles(KernelSlot::sve_gemm_tile, machine, &s->sve_gemm))
             s->set.gemm = &s->sve_gemm;
     }
+    if (!kHasHalfStorage) return s;
     s->half_gemm = half_gemm(s->gemm);
     if (take_tiles(KernelSlot::half_gemm_tile, machine, &s->half_gemm)) {
         s->half = s->set;

@@ -36,10 +36,10 @@ FusedActivation::FusedActivation(const KernelSet& kernels, const Activation& f, 
         low = f.a, high = f.b;
     else
         pass = kernel_of(*kernels.unary, f);
-    if (pass && to_bf16) pass = bf16_kernel(*kernels.unary, pass);
+    if (kHasHalfStorage && pass && to_bf16) pass = bf16_kernel(*kernels.unary, pass);
     leaky = f.type == kActivationLeakyReLU;
     // Of half floats' kernels only that of slopes takes pairs.
-    if (pass && kernels.f16 == &kernels && !leaky) pairs = &kernels.cast->f16;
+    if (kHasHalfStorage && pass && kernels.f16 == &kernels && !leaky) pairs = &kernels.cast->f16;
 }
 
 void FusedActivation::finish_pairs(float* values, size_t count) const {

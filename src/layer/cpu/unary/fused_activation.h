@@ -8,6 +8,7 @@
 #include "layer/cpu/cast/cast.h"
 #include "layer/cpu/common/kernel_set.h"
 #include "layer/cpu/unary/unary.h"
+#include "runtime/parts.h"
 
 namespace quoll {
 
@@ -30,7 +31,7 @@ struct FusedActivation {
     }
     void finish(float* values, size_t count) const {
         if (!pass) return;
-        if (pairs) return finish_pairs(values, count);
+        if (kHasHalfStorage && pairs) return finish_pairs(values, count);
         pass(values, values, count, params);
     }
 

@@ -1,0 +1,11 @@
+# 64-bit ARM Linux with clang 19, and the libraries of Debian's g++-aarch64-linux-gnu.
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(quoll_triple aarch64-linux-gnu)
+set(quoll_qemu aarch64)
+include(${CMAKE_CURRENT_LIST_DIR}/linux-gnu.cmake)
+set(CMAKE_C_COMPILER clang-19)
+set(CMAKE_CXX_COMPILER clang++-19)
+foreach(language C CXX ASM)
+    set(CMAKE_${language}_COMPILER_TARGET ${quoll_triple})
+endforeach()
+set(CMAKE_STRIP ${quoll_triple}-strip CACHE FILEPATH "")

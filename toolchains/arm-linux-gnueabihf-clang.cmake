@@ -1,0 +1,11 @@
+# 32-bit ARM Linux (ARMv7-A, arguments in VFP registers) with clang 19, and the libraries of Debian's g++-arm-linux-gnueabihf.
+set(CMAKE_SYSTEM_PROCESSOR armv7)
+set(quoll_triple arm-linux-gnueabihf)
+set(quoll_qemu arm)
+include(${CMAKE_CURRENT_LIST_DIR}/linux-gnu.cmake)
+set(CMAKE_C_COMPILER clang-19)
+set(CMAKE_CXX_COMPILER clang++-19)
+foreach(language C CXX ASM)
+    set(CMAKE_${language}_COMPILER_TARGET ${quoll_triple})
+endforeach()
+set(CMAKE_STRIP ${quoll_triple}-strip CACHE FILEPATH "")
