@@ -159,7 +159,10 @@ public:
         segment->first = segment->end = first;
         if (like_) segment->steps.reserve(like_->steps.size()), known_.reserve(like_->steps.size());
         add_steps();
-        if (graph_.has_backends()) compile_regions();
+        if (graph_.has_backends())
+            compile_regions();
+        else if (kRunsItems && plan_.options_.joined && plan_.options_.num_threads == 1)
+            segment->items = find_item_stretch(plan_, graph_, *segment);
         segment->memory =
             plan_segment_memory(plan_, graph_, *segment, like_ ? like_->memory.get() : nullptr);
         return segment;

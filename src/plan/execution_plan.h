@@ -10,6 +10,7 @@
 
 #include "layer/common/side_by_side.h"
 #include "plan/concat_elision.h"
+#include "plan/item_stretch.h"
 #include "plan/layout_plan.h"
 #include "plan/net_graph.h"
 #include "plan/region_plan.h"
@@ -88,6 +89,7 @@ struct PlanSegment {
     // none of them.
     std::vector<char> is_inner;
     std::vector<size_t> left_to_host;  // RegionPlanner's
+    ItemStretch items;                 // in light mode
     // Where blobs are in memory in light mode; null if no blob begins and ends within the segment.
     std::shared_ptr<const SegmentMemory> memory;
 };

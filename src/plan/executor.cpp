@@ -56,14 +56,19 @@ int Executor::run(int blob) {
     // A run that ended early may have left these changed.
     opt.lightmode = lightmode;
     depth_ = loop_depth_ = 0;
+    end_run();
+    if (item_run_) item_run_->end_run();
+    for (auto it = device_blobs.begin(); it != device_blobs.end();)
+        it = blobs[it->first].dims ? std::next(it) : device_blobs.erase(it);
+    return status;
+}
+
+void Executor::end_run() {
     placing_ = -1;
     layer_inputs_.clear();
     layer_outputs_.clear();
     elided_.end();
     leave_arena();
-    for (auto it = device_blobs.begin(); it != device_blobs.end();)
-        it = blobs[it->first].dims ? std::next(it) : device_blobs.erase(it);
-    return status;
 }
 
 int Executor::run_for(const std::vector<int>& wanted) {
@@ -82,6 +87,11 @@ int Executor::run_for(const std::vector<int>& wanted) {
             on_host.assign(segment->regions.size(), 0);
         }
         if (arena_ && depth_ == 0) arena_->begin_step(i - segment->first);
+        if (kRunsItems && i == segment->items.first && runs_items(segment->items)) {
+            QUOLL_RETURN_IF_ERROR(run_items(*plan, segment->items));
+            i = segment->items.end - 1;
+            continue;
+        }
         const bool left =
             observer && std::find(segment->left_to_host.begin(), segment->left_to_host.end(), i) !=
                             segment->left_to_host.end();

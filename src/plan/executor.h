@@ -55,6 +55,7 @@ private:
     int run_for(const std::vector<int>& wanted);
     void begin_segment(const ExecutionPlan& plan, const PlanSegment& segment);
     void leave_arena();
+    void end_run();
     int run_step(const Step& step);
     void announce(const Step& step) const;
     int run_layer(const Step& step);
@@ -87,6 +88,13 @@ private:
     int forward_whole(const Step& step);
     int forward_items(const Step& step, int n, bool* as_planned);
     int stack_item(const Layer& layer, const Mat& m, int b, int n, size_t i);
+
+    // executor_items.cpp
+    bool runs_items(const ItemStretch& items) const;
+    int run_items(const ExecutionPlan& plan, const ItemStretch& items);
+    int run_item(const ItemStretch& items, int b);
+    int keep_item(const ItemStretch& items, int b, int n);
+    void leave_items(const ExecutionPlan& plan, const ItemStretch& items);
 
     // executor_regions.cpp
     int run_in_region(const Step& step, const PlanSegment& segment, char* on_host);
@@ -123,6 +131,8 @@ private:
     int placing_ = -1;  // the layer that runs, if its output may be given a place
     ElidedConcats elided_;
     FiniteCheck finite_;
+    // Runs stretches of steps for one item; null: there was none yet.
+    std::shared_ptr<Executor> item_run_;
     // Working memory of a run, kept so that the next run need not allocate it.
     std::vector<int> wanted_, given_;
     std::vector<Mat> layer_inputs_, layer_outputs_;

@@ -27,6 +27,14 @@ size_t block_bytes(const BlobLayout& b) {
     return kMallocAlign + item * s.n;
 }
 
+bool contains(const std::vector<int>& list, int id) {
+    return std::find(list.begin(), list.end(), id) != list.end();
+}
+
+size_t index_of(const std::vector<int>& list, int id) {
+    return (size_t)(std::find(list.begin(), list.end(), id) - list.begin());
+}
+
 // Goes through the steps without values: finds out which blobs share memory, and from when to when
 // it is held.
 class Simulation {
@@ -44,6 +52,7 @@ private:
 
     void find_places();
     void run_step(size_t at);
+    void run_items();
     void take_inputs(const Layer& layer, size_t at);
     bool is_released(const Layer& layer, size_t at, size_t input) const;
     void convert(size_t input, const BlobLayout& to);
@@ -243,6 +252,29 @@ void Simulation::run_step(size_t at) {
     for (int memory : inputs_) let_go(memory);
 }
 
+// Items one after the other: what they make within the stretch is another run's.
+void Simulation::run_items() {
+    const ItemStretch& items = segment_.items;
+    step_ = (int)items.first;
+    for (int id : items.makes) {
+        const int producer = graph_.blobs[id].producer;
+        const std::vector<int>& tops = graph_.layers[producer]->tops;
+        const StepLayout& layout = segment_.step(plan_.position(producer)).layout;
+        const BlobLayout& made = layout.outputs[index_of(tops, id)];
+        all_bytes_ += block_bytes(made);
+        keep_output(id, add(made));
+    }
+    for (size_t at = items.first; at < items.end; at++) {
+        const Layer& layer = *graph_.layers[plan_.order()[at]];
+        for (size_t i = 0; i < layer.bottoms.size(); i++) {
+            const int id = layer.bottoms[i];
+            if (!contains(items.reads, id) || !is_released(layer, at, i)) continue;
+            let_go(memory_of(id));
+            memory_of_.erase(id);
+        }
+    }
+}
+
 bool same_requests(const std::vector<MemoryRequest>& a, const std::vector<MemoryRequest>& b) {
     return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](auto& x, auto& y) {
                return x.bytes == y.bytes && x.first == y.first && x.last == y.last;
@@ -280,7 +312,10 @@ std::shared_ptr<const SegmentMemory> Simulation::result(const SegmentMemory* lik
 std::shared_ptr<const SegmentMemory> Simulation::run(const SegmentMemory* like) {
     find_places();
     for (size_t at = segment_.first; at < segment_.end; at++) {
-        run_step(at);
+        if (!kRunsItems || !segment_.items.contains(at))
+            run_step(at);
+        else if (at == segment_.items.first)
+            run_items();
         first_.push_back(memories_.size());
     }
     return result(like);

@@ -15,6 +15,7 @@ struct Case {
     const char* graph;
     int threads;
     bool bf16, one_extractor;
+    int items = 1;
 };
 
 class Allocations : public testing::TestWithParam<Case> {};
@@ -32,9 +33,12 @@ TEST_P(Allocations, NoneInSteadyState) {
     const std::string param = std::string("benchmark/models/") + c.graph + ".param";
     ASSERT_EQ(net.load_param(param.c_str()), 0) << "run from the source tree";
     ASSERT_EQ(net.load_model(quoll::RandomWeights()), 0);
-    const int size = c.graph == std::string("googlenet") ? 224 : 64;  // its last window is 7 wide
-    Mat in(size, size, 3), out;
-    in.fill(0.25f);
+    // googlenet's last window is 7 wide; a batch of small images stays in the caches.
+    const int size = c.graph == std::string("googlenet") || c.items > 1 ? 224 : 64;
+    quoll::Shape shape(size, size, 3);
+    shape.n = c.items;
+    Mat in(shape), out;
+    for (int b = 0; b < c.items; b++) in.batch(b).fill(0.25f);
     quoll::Extractor kept = net.create_extractor();
     size_t blocks = 0, small = 0;
     for (int i = 0; i < 6; i++) {
@@ -49,21 +53,24 @@ TEST_P(Allocations, NoneInSteadyState) {
         blocks = quoll::block_allocations() - blocks, small = quoll::small_allocations() - small;
         if (i >= 3) {
             EXPECT_EQ(blocks, 0u) << "run " << i;
-            // An Extractor has lists of its own, whatever the number of layers.
+            // An Extractor has lists of its own, whatever the number of layers; layers that run
+            // item by item, outside a stretch, have some for each item.
+            if (c.items > 1) continue;
             EXPECT_LE(small, c.one_extractor ? 0u : 32u) << "run " << i;
         }
     }
 }
 
 const Case kCases[] = {
-    {"squeezenet", 1, false, false},     {"squeezenet", 2, false, true},
-    {"squeezenet", 2, true, false},      {"mobilenet_v3", 1, false, true},
-    {"mobilenet_v3", 2, true, true},     {"shufflenet_v2", 1, false, false},
-    {"shufflenet_v2", 1, false, true},   {"shufflenet_v2", 2, false, true},
-    {"resnet18", 1, false, true},        {"resnet18", 1, true, true},
+    {"squeezenet", 1, false, false},      {"squeezenet", 2, false, true},
+    {"squeezenet", 2, true, false},       {"mobilenet_v3", 1, false, true},
+    {"mobilenet_v3", 2, true, true},      {"shufflenet_v2", 1, false, false},
+    {"shufflenet_v2", 1, false, true},    {"shufflenet_v2", 2, false, true},
+    {"resnet18", 1, false, true},         {"resnet18", 1, true, true},
     {"efficientnet_b0", 1, false, true},
 #ifndef QUOLL_EMULATED_CPU
-    {"googlenet", 1, false, true},
+    {"googlenet", 1, false, true},        {"mobilenet_v3", 1, false, true, 3},
+    {"mobilenet_v3", 1, false, false, 3},
 #endif
 };
 INSTANTIATE_TEST_SUITE_P(Graphs, Allocations, testing::ValuesIn(kCases));
