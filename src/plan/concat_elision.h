@@ -35,9 +35,9 @@ struct ConcatElision {
 // ascending. opt: that with which the layers were prepared. The plan never increases the peak of
 // live bytes in light mode.
 ConcatElision plan_concat_elision(const std::vector<Layer*>& layers,
-                          const std::vector<std::vector<int>>& consumers,
-                          const std::vector<Shape>& shapes, const std::vector<int>& packs,
-                          const Option& opt);
+                                  const std::vector<std::vector<int>>& consumers,
+                                  const std::vector<Shape>& shapes, const std::vector<int>& packs,
+                                  const Option& opt);
 
 }  // namespace quoll
 
