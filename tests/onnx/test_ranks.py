@@ -167,6 +167,34 @@ def test_axes_of_one_value_in_an_einsum(tmp_path):
     check(text, [inputs], tmp_path, three=rand(3, 4), row=rand(1, 3))
 
 
+EQUATIONS = {
+    'abcdef->aebfcd': [(1, 3, 4, 2, 5, 2)],  # how diffusion transformers put patches together: nhwpqc->nchpwq
+    'abcdef->ad': [(2, 3, 2, 4, 3, 2)],
+    'abcde->': [(2, 3, 2, 4, 3)],
+    'abcde,ce->dba': [(2, 3, 4, 2, 3), (4, 3)],
+    'abcde,abcd,ae->bce': [(2, 3, 4, 2, 3), (2, 3, 4, 2), (2, 3)],
+    'ab,cd,ef->abcdef': [(2, 3), (4, 2), (3, 2)],
+    'abcde,fb->acdef': [(2, 3, 1, 4, 2), (5, 3)],
+    '...bcd,de->...bce': [(2, 3, 4, 2, 3), (3, 5)],
+    'abcde,a->bcde': [(2, 3, 4, 2, 3), (2, )],
+}
+
+
+@pytest.mark.parametrize('equation', EQUATIONS)
+def test_einsum_of_many_axes(equation, tmp_path):
+    shapes = EQUATIONS[equation]
+    arrays = {f'x{i}': rand(*s) for i, s in enumerate(shapes)}
+    inputs = ', '.join(f'float[{",".join(map(str, s))}] x{i}' for i, s in enumerate(shapes))
+    rank = len(np.einsum(equation, *arrays.values()).shape)
+    check(f'g ({inputs}) => (float[{",".join("abcdefg"[:rank])}] y) {{ y = Einsum <equation = "{equation}"> ({", ".join(arrays)}) }}',
+          [arrays], tmp_path, 1e-4)
+
+
+def test_einsum_of_many_axes_of_any_size(tmp_path):
+    text = 'g (float[n,h,w,2,2,3] x, float[n,h] s) => (float[n,3,p,2,w,2] y) { y = Einsum <equation = "nhwpqc,nh->nchpwq"> (x, s) }'
+    check(text, [{'x': rand(n, h, 4, 2, 2, 3), 's': rand(n, h)} for n, h in ((1, 3), (2, 5))], tmp_path, 1e-4)
+
+
 def test_grid_of_sizes_of_the_graph(tmp_path):
     """What PyTorch writes for indexed assignment on a feature map: ranges spread to [n, 3, h, w, 2], where h and w are sizes that a
     convolution's stride makes."""

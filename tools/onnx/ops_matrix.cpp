@@ -263,22 +263,28 @@ bool classify(const std::vector<std::string>& terms, const std::string& out, Pai
     return out.size() == p->both.size() + p->left.size() + p->right.size();
 }
 
-// `inputs`: by name, of the sizes that the letters have.
-bool einsum_as_product(Op& op, Nodes& n, const std::vector<std::string>& inputs,
-                       const std::vector<std::string>& terms, const std::string& out, const Pair& p,
-                       const std::map<char, Dim>& sizes) {
+// Axes of x, which has those of `from`, in another order.
+std::string in_order(Nodes& n, const std::string& x, const std::string& from,
+                     const std::string& to) {
+    std::vector<int64_t> perm;
+    for (char ch : to) perm.push_back((int64_t)from.find(ch));
+    return n.transpose(x, perm);
+}
+
+// `inputs`: by name, of the sizes that the letters have. The name of the product; "" after fail().
+std::string einsum_as_product(Op& op, Nodes& n, const std::vector<std::string>& inputs,
+                              const std::vector<std::string>& terms, const std::string& out,
+                              const Pair& p, const std::map<char, Dim>& sizes) {
     std::string from[2];
     const int batch = (int)p.both.size(), left = (int)p.left.size(), right = (int)p.right.size(),
               summed = (int)p.summed.size();
     const std::string order[2] = {p.both + p.left + p.summed, p.both + p.summed + p.right};
     for (int t = 0; t < 2; t++) {
-        std::vector<int64_t> perm;
-        for (char ch : order[t]) perm.push_back((int64_t)terms[t].find(ch));
-        const std::string x = n.transpose(inputs[(size_t)t], perm);
-        if (x.empty()) return false;
+        const std::string x = in_order(n, inputs[(size_t)t], terms[(size_t)t], order[t]);
+        if (x.empty()) return "";
         from[t] = op.blob(n.value(x), Form{false, t ? std::vector<int>{batch, summed, right}
                                                     : std::vector<int>{batch, left, summed}});
-        if (from[t].empty()) return false;
+        if (from[t].empty()) return "";
     }
     const std::string made = p.both + p.left + p.right;
     Value* product = op.c.add_value(op.c.unique_value(op.node.label() + "/product"));
@@ -286,9 +292,47 @@ bool einsum_as_product(Op& op, Nodes& n, const std::vector<std::string>& inputs,
     for (char ch : made) product->shape.push_back(sizes.at(ch));
     product->form = Form{false, {batch, left, right}};
     product->blobs[{0, product->form}] = op.emit("MatMul", {from[0], from[1]}).outputs[0];
-    std::vector<int64_t> perm;
-    for (char ch : out) perm.push_back((int64_t)made.find(ch));
-    return n.set(0, n.transpose(product->name, perm));
+    return in_order(n, product->name, made, out);
+}
+
+// Sums of x over the letters of its term that nobody needs, which leave the term.
+std::string sum_over(Nodes& n, const std::string& x, const std::string& needed, std::string* term) {
+    std::vector<int64_t> axes;
+    std::string left;
+    for (size_t a = 0; a < term->size(); a++) {
+        if (needed.find((*term)[a]) == std::string::npos)
+            axes.push_back((int64_t)a);
+        else
+            left += (*term)[a];
+    }
+    *term = left;
+    if (axes.empty()) return x;
+    return n.add("ReduceSum", {x, n.ints(axes)}, {{"keepdims", attribute_of((int64_t)0)}});
+}
+
+// Any number of operands, two at a time from the left.
+bool einsum_by_pairs(Op& op, Nodes& n, const std::vector<std::string>& inputs,
+                     std::vector<std::string> terms, const std::string& out,
+                     const std::map<char, Dim>& sizes) {
+    std::string x = inputs[0], term = terms[0];
+    for (size_t i = 1; i < terms.size(); i++) {
+        std::string later = out;
+        for (size_t j = i + 1; j < terms.size(); j++) later += terms[j];
+        x = sum_over(n, x, terms[i] + later, &term);
+        const std::string y = sum_over(n, inputs[i], term + later, &terms[i]);
+        std::string made;
+        for (char ch : term + terms[i])
+            if (later.find(ch) != std::string::npos && made.find(ch) == std::string::npos)
+                made += ch;
+        const std::vector<std::string> two = {term, terms[i]};
+        Pair pair;
+        if (!classify(two, made, &pair)) return op.fail("diagonals of a rank above 4");
+        x = einsum_as_product(op, n, {x, y}, two, made, pair, sizes);
+        term = made;
+    }
+    x = sum_over(n, x, out, &term);
+    if (term.size() != out.size()) return op.fail("diagonals of a rank above 4");
+    return n.set(0, in_order(n, x, term, out));
 }
 
 // The size of a letter that is not known, as a vector of one value.
@@ -353,8 +397,10 @@ bool einsum(Op& op) {
         inputs.push_back(spread_operand(op, n, i, terms, sizes, stay));
         if (inputs.back().empty()) return false;
     }
-    if (product) return einsum_as_product(op, n, inputs, terms, out, pair, sizes);
-    if (out.size() > 4) return op.fail("an output of rank %zu", out.size());
+    if (product) return n.set(0, einsum_as_product(op, n, inputs, terms, out, pair, sizes));
+    const auto is_wide = [](const std::string& axes) { return axes.size() > 4; };
+    if (is_wide(out) || std::any_of(terms.begin(), terms.end(), is_wide))
+        return einsum_by_pairs(op, n, inputs, terms, out, sizes);
     for (const std::string& input : inputs) {
         from.push_back(op.plain(n.value(input)));
         if (from.back().empty()) return false;
@@ -387,8 +433,7 @@ OpTable matrix_ops() {
     return {
         {"", "MatMul", 1, 0, matmul, "integers in float32", 2},
         {"", "Gemm", 1, 0, gemm, "integers in float32", 2},
-        {"", "Einsum", 12, 0, einsum,
-         "integers in float32; ranks of at most 4 unless it is a product of two"},
+        {"", "Einsum", 12, 0, einsum, "integers in float32; diagonals of ranks of at most 4"},
         {"", "Det", 11, 0, det, "rank of at most 4"},
     };
 }
