@@ -97,7 +97,7 @@ void for_kernels(F f) {
         const size_t pixels = row.rows;
         ASSERT_EQ(pixels, wide   ? (size_t)kPlanarHalfPixels * sve_lanes() / 4
                           : half ? (size_t)kPlanarHalfPixels
-                                 : planar_pixels(*host_kernel_set().gemm));
+                                 : (size_t)kPlanarVectors * 4);
         if (half)
             f((GemmPlanarKernel)row.part, pixels, (size_t)row.columns, uint16_t());
         else
