@@ -62,7 +62,7 @@ QUOLL_INLINE V scale_exponent(V p, V n) {
     }
 #endif
     // Two factors, because n exceeds what one exponent field holds.
-    const auto whole = to_int(n);
+    const auto whole = small_int(n);
     const auto half = whole.template shift_right<1>();
     return p * power_of_two<V>(half) * power_of_two<V>(whole - half);
 }
@@ -92,13 +92,27 @@ QUOLL_INLINE V exp(V x) {
     return scale_exponent(p, n);
 }
 
+// e^x in sums with 1 or more, which values below e^-80 do not change.
+template <class V>
+QUOLL_INLINE V exp_in_sum(V x) {
+    V n;
+    const V r = exp_reduce(max(V::set(-80.f), min(V::set(89.f), x)), &n);
+    const V p = expm1_reduced(r) + V::set(1.f);
+#if HWY_TARGET == HWY_AVX3
+    return scale_exponent(p, n);
+#else
+    // 2^n may be infinite, 2^(n - 1) not.
+    return (p + p) * power_of_two<V>(small_int(n - V::set(1.f)));
+#endif
+}
+
 // e^x - 1, exact for small x, too: 2^n (e^r - 1) + (2^n - 1).
 template <class V>
 QUOLL_INLINE V expm1(V x) {
     // Below -20 the result is -1 in float, from 20 on the 1 is lost.
     V n;
     const V p = expm1_reduced(exp_reduce(max(V::set(-20.f), min(V::set(20.f), x)), &n));
-    const V scale = power_of_two<V>(to_int(n));
+    const V scale = power_of_two<V>(small_int(n));
     const V y = fma(scale, p, scale - V::set(1.f));
     return select(x == V::zero(), x, select(x > V::set(20.f), exp(x), y));
 }
@@ -313,7 +327,7 @@ QUOLL_INLINE V tanh(V x) {
     const V p = horner(z, -0x1.750ce4p-8f, 0x1.51f8cep-6f, -0x1.b835a4p-5f, 0x1.1106f6p-3f,
                        -0x1.555532p-2f);
     const V small = fma(x * z, p, x);
-    const V large = V::set(1.f) - V::set(2.f) / (exp(a + a) + V::set(1.f));
+    const V large = V::set(1.f) - V::set(2.f) / (exp_in_sum(a + a) + V::set(1.f));
     return select(a < V::set(.625f), small, copysign(large, x));
 }
 

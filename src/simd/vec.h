@@ -187,6 +187,24 @@ QUOLL_INLINE hn::Vec128<float, N> nfma_of(hn::Vec128<float, N> a, hn::Vec128<flo
 
 // ---------------------------------------------------------------- one register or part of one
 
+#if HWY_TARGET == HWY_AVX2
+// Stores the first n % N lanes, half by half: AVX2's masked stores take AMD's processors as long as
+// a dozen others.
+template <class T, size_t N>
+QUOLL_INLINE void store_halves(hn::FixedTag<T, N>, hn::Vec<hn::FixedTag<T, N>> v, T* p, size_t n) {
+    if constexpr (N > 1) {
+        const hn::FixedTag<T, N / 2> half;
+        auto part = hn::LowerHalf(half, v);
+        if (n & N / 2) {
+            hn::StoreU(part, half, p);
+            p += N / 2;
+            part = hn::UpperHalf(half, v);
+        }
+        store_halves<T, N / 2>(half, part, p, n);
+    }
+}
+#endif
+
 template <class T, size_t N>
 struct vec<T, N, true> {
     using Tag = hn::FixedTag<T, N>;
@@ -213,6 +231,9 @@ struct vec<T, N, true> {
     QUOLL_INLINE void store_n(T* p, size_t n) const {
         if (n >= N) return store(p);
         if constexpr (has_masking<T, N>()) {
+#if HWY_TARGET == HWY_AVX2
+            return store_halves<T, N>(Tag(), v, p, n);
+#endif
             return hn::BlendedStore(v, hn::FirstN(Tag(), n), Tag(), p);
         }
         alignas(64) T part[N];
@@ -550,6 +571,19 @@ QUOLL_INLINE veci<N> to_int(vec<float, N, true> a) {
 template <size_t N>
 QUOLL_INLINE veci<N> to_int(vec<float, N, false> a) {
     return {to_int(a.lo), to_int(a.hi)};
+}
+// to_int of numbers far inside the range of int32_t: the conversion alone, without what Highway
+// does for larger ones.
+template <size_t N>
+QUOLL_INLINE veci<N> small_int(vec<float, N, true> a) {
+#if HWY_TARGET == HWY_AVX2
+    if constexpr (N == 8) return {hn::Vec256<int32_t>{_mm256_cvtps_epi32(a.v.raw)}};
+#endif
+    return to_int(a);
+}
+template <size_t N>
+QUOLL_INLINE veci<N> small_int(vec<float, N, false> a) {
+    return {small_int(a.lo), small_int(a.hi)};
 }
 template <size_t N>
 QUOLL_INLINE veci<N> trunc_int(vec<float, N, true> a) {

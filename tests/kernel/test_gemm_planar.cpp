@@ -1,5 +1,5 @@
-// Products of planar blobs by hand, kernel by kernel against sums in double; and ConvPlan, which
-// takes them for 1x1 convolutions, against the tiles that others take.
+// Products of planar blobs, kernel by kernel against sums in double; and ConvPlan, which takes them
+// for 1x1 convolutions, against the tiles that others take.
 #include <gtest/gtest.h>
 #include <math.h>
 #include <string.h>
@@ -78,9 +78,15 @@ void check_kernel(GemmPlanarKernel kernel, size_t pixels, size_t columns, const 
     }
 }
 
-// f(kernel, its pixels, its columns, a value of its type)
+// f(kernel, its pixels, its columns, a value of its type), for those by vectors and by hand.
 template <class F>
 void for_kernels(F f) {
+    for (Isa isa : available_isas()) {
+        SCOPED_TRACE(isa_name(isa));
+        const GemmKernels& gemm = *kernel_set(isa).gemm;
+        for (size_t width = 1; has_planar(gemm) && width <= kPlanarWidths; width++)
+            f(gemm.planar[width - 1], planar_pixels(gemm), width * kPlanarColumns, float());
+    }
     for (const KernelRow& row : kernel_rows()) {
         const bool wide = row.slot == KernelSlot::sve_f16_gemm_planar;
         const bool half = row.slot == KernelSlot::f16_gemm_planar || wide;
@@ -91,7 +97,7 @@ void for_kernels(F f) {
         const size_t pixels = row.rows;
         ASSERT_EQ(pixels, wide   ? (size_t)kPlanarHalfPixels * sve_lanes() / 4
                           : half ? (size_t)kPlanarHalfPixels
-                                 : (size_t)kPlanarPixels);
+                                 : (size_t)kPlanarVectors * 4);
         if (half)
             f((GemmPlanarKernel)row.part, pixels, (size_t)row.columns, uint16_t());
         else
@@ -173,46 +179,63 @@ TEST(GemmPlanar, kernels_keep_registers) {
 }
 #endif
 
-// The same bits as by tiles, which convolutions with a residual are made by, for any number of
-// threads; nothing beyond the pixels is read or written.
-TEST(GemmPlanar, convolutions_are_those_of_tiles) {
-    for (Isa isa : available_isas()) {
-        const KernelSet& set = kernel_set(isa);
-        const GemmKernels& gemm = *set.gemm;
-        for (int pixels : {95, 96, 97, 107, 196, 300})
-            for (int in_c : {1, 3, 58, 66})
-                for (int out_c : {1, 3, 5, 18, 23, 58})
-                    for (int type : {kActivationNone, kActivationReLU, kActivationHardSwish}) {
-                        ConvShape s = {};
-                        s.x = {pixels, pixels, 1, 1, 1, 0};
-                        s.y = s.z = {1, 1, 1, 1, 1, 0};
-                        s.in_channels = in_c, s.out_channels = out_c;
-                        s.in_pack = s.out_pack = 1;
-                        s.in_step = pixels + 1, s.out_step = pixels + 2;
-                        Guarded<float> in((in_c - 1) * s.in_step + pixels);
-                        Guarded<float> out((out_c - 1) * s.out_step + pixels);
-                        std::vector<float> weights(in_c * out_c), none(out.size(), 0.f);
-                        Guarded<float> packed(gemm_packed_size(gemm, out_c, in_c));
-                        Guarded<float> bias(gemm_bias_size(gemm, out_c));
-                        fill(in), fill(weights), fill(bias);
-                        gemm_pack(gemm, weights.data(), in_c, false, out_c, in_c, packed.data());
-                        Mat params(2);
-                        params[0] = 1 / 6.f, params[1] = .5f;
-                        const FusedActivation activation(set, Activation(type, params));
-                        const ConvPlan plan(set, s);
-                        std::vector<float> expected(out.size(), 55.f);
-                        plan.run(in.data(), packed.data(), bias.data(), expected.data(),
-                                 none.data(), s.out_step, activation, 1);
-                        for (int threads : {1, 2, 5}) {
-                            for (float& x : out) x = 55.f;
-                            plan.run(in.data(), packed.data(), bias.data(), out.data(), nullptr, 0,
-                                     activation, threads);
-                            ASSERT_EQ(memcmp(out.data(), expected.data(), out.size() * 4), 0)
-                                << isa_name(isa) << " " << pixels << " pixels, " << in_c << " to "
-                                << out_c << ", activation " << type << ", threads " << threads;
-                        }
-                    }
+struct Pointwise {
+    int pixels, in_c, out_c, in_pack, out_pack;
+};
+
+// A 1x1 convolution without a residual, and one with a residual of zeros, which tiles make.
+void check_convolution(const KernelSet& set, const Pointwise& t, int type) {
+    const GemmKernels& gemm = *set.gemm;
+    const int in_c = t.in_c, out_c = t.out_c;
+    ConvShape s = {};
+    s.x = {t.pixels, t.pixels, 1, 1, 1, 0};
+    s.y = s.z = {1, 1, 1, 1, 1, 0};
+    s.in_channels = in_c, s.out_channels = out_c;
+    s.in_pack = t.in_pack, s.out_pack = t.out_pack;
+    s.in_step = t.pixels * t.in_pack + 1, s.out_step = t.pixels * t.out_pack + 2;
+    Guarded<float> in((in_c / t.in_pack - 1) * s.in_step + t.pixels * t.in_pack);
+    Guarded<float> out((out_c / t.out_pack - 1) * s.out_step + t.pixels * t.out_pack);
+    std::vector<float> weights(in_c * out_c), none(out.size(), 0.f);
+    Guarded<float> packed(gemm_packed_size(gemm, out_c, in_c));
+    Guarded<float> bias(gemm_bias_size(gemm, out_c));
+    fill(in), fill(weights), fill(bias);
+    gemm_pack(gemm, weights.data(), in_c, false, out_c, in_c, packed.data());
+    Mat params(2);
+    params[0] = 1 / 6.f, params[1] = .5f;
+    const FusedActivation activation(set, Activation(type, params));
+    const ConvPlan plan(set, s);
+    std::vector<float> expected(out.size(), 55.f);
+    plan.run(in.data(), packed.data(), bias.data(), expected.data(), none.data(), s.out_step,
+             activation, 1);
+    for (int threads : {1, 2, 5}) {
+        for (float& x : out) x = 55.f;
+        plan.run(in.data(), packed.data(), bias.data(), out.data(), nullptr, 0, activation,
+                 threads);
+        ASSERT_EQ(memcmp(out.data(), expected.data(), out.size() * 4), 0)
+            << t.pixels << " pixels, " << in_c << " to " << out_c << ", elempacks " << t.in_pack
+            << " to " << t.out_pack << ", activation " << type << ", threads " << threads;
     }
+}
+
+// The same bits as by tiles, for any number of threads; nothing beyond the pixels is read or
+// written.
+TEST(GemmPlanar, convolutions_are_those_of_tiles) {
+    for (Isa isa : available_isas())
+        for (int pixels : {95, 96, 97, 107, 196, 255, 300})
+            for (int type : {kActivationNone, kActivationReLU, kActivationHardSwish}) {
+                SCOPED_TRACE(isa_name(isa));
+                for (int in_c : {1, 3, 58, 66})
+                    for (int out_c : {1, 3, 5, 18, 23, 58})
+                        check_convolution(kernel_set(isa), {pixels, in_c, out_c, 1, 1}, type);
+                for (int pack : {4, 8, 16})
+                    for (int few : {1, 23, 58})
+                        for (int blocks : {1, 3}) {
+                            const int many = pack * blocks;
+                            check_convolution(kernel_set(isa), {pixels, few, many, 1, pack}, type);
+                            check_convolution(kernel_set(isa), {pixels, many, few, pack, 1}, type);
+                        }
+                if (HasFatalFailure()) return;
+            }
 }
 
 // Products of planar blobs of any number of pixels, of floats and of half floats, against sums in
@@ -257,13 +280,15 @@ void check_product(const GemmKernels& gemm, const GemmKernels& panels, size_t pi
 
 TEST(GemmPlanar, products) {
     const KernelSet& host = host_kernel_set();
-    for (size_t pixels : {1, 11, 12, 23, 24, 25, 47, 49, 100, 196})
+    for (size_t pixels : {1, 11, 12, 23, 24, 25, 47, 48, 49, 100, 196})
         for (size_t in_c : {1, 5, 58})
             for (size_t out_c : {1, 4, 5, 31, 58, 69}) {
                 SCOPED_TRACE(std::to_string(pixels) + " pixels, " + std::to_string(in_c) + " to " +
                              std::to_string(out_c));
-                if (has_planar(*host.gemm))
-                    check_product<float>(*host.gemm, *host.gemm, pixels, in_c, out_c);
+                for (Isa isa : available_isas()) {
+                    const GemmKernels& gemm = *kernel_set(isa).gemm;
+                    if (has_planar(gemm)) check_product<float>(gemm, gemm, pixels, in_c, out_c);
+                }
                 if (host.f16 && has_planar(*host.f16->gemm))
                     check_product<uint16_t>(*host.f16->gemm, *host.f16->half->gemm, pixels, in_c,
                                             out_c);

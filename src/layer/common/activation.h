@@ -62,10 +62,9 @@ struct Real {
     friend Real max(Real x, Real y) { return x > y ? x : y; }
     friend Real fma(Real x, Real y, Real z) { return x * y + z; }
     friend Real exp(Real x) { return Real{::exp(x.value)}; }
+    friend Real exp_in_sum(Real x) { return exp(x); }
     friend Real tanh(Real x) { return Real{::tanh(x.value)}; }
-    friend Real normal_distribution(Real x) {
-        return Real{.5 * (1 + ::erf(x.value * M_SQRT1_2))};
-    }
+    friend Real normal_distribution(Real x) { return Real{.5 * (1 + ::erf(x.value * M_SQRT1_2))}; }
     friend Real sigmoid(Real x) { return Real{1 / (1 + ::exp(-x.value))}; }
 };
 

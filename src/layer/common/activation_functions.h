@@ -80,7 +80,7 @@ struct Swish {
     template <class V>
     QUOLL_FORMULA V operator()(V x) const {
         // The division by an infinite 1 + e^-x gives -0 as it should, except at -inf.
-        const V y = x / (V::set(1.f) + exp(V::set(-beta) * x));
+        const V y = x / (V::set(1.f) + exp_in_sum(V::set(-beta) * x));
         return select(x == V::set(-INFINITY), V::zero(), y);
     }
 };

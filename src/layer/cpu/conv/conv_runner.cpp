@@ -62,8 +62,8 @@ void ConvRunner::choose_blobs(const Layer& layer, const ConvolutionFields& s, co
     out_pack_ = pack_of(out_channels_);
     // Planar outputs take the fewest moves from planar inputs, unless there are more input than
     // output channels.
-    if (packing_->gemm->planar[0] && out_pack_ == 1 && in_channels_ <= out_channels_ &&
-        s.maxk() * s.stride_w * s.stride_h == 1)
+    if (packing_->gemm->planar[0] && !planar_reads_blocks(*packing_->gemm, in_pack_) &&
+        out_pack_ == 1 && in_channels_ <= out_channels_ && s.maxk() * s.stride_w * s.stride_h == 1)
         in_pack_ = 1;
     if (can_take_f16(s, opt)) {
         pair_ = 2;

@@ -328,12 +328,18 @@ bool ConvPlan::is_pointwise() const {
     return plain(shape_.x) && plain(shape_.y) && plain(shape_.z);
 }
 
-// With fewer pixels too many would be computed twice.
+enum { kFewestPlanarPixels = 96 };
+
+// Tiles must not compute too many pixels twice.
 bool ConvPlan::is_planar() const {
     const ConvShape& s = shape_;
     const size_t pixels = (size_t)s.x.out * s.y.out * s.z.out;
-    return !kFewKernels && has_planar(*kernels_.gemm) && s.in_pack == 1 && s.out_pack == 1 &&
-           s.in_channels > 0 && is_pointwise() && pixels >= 8 * kPlanarPixels;
+    const size_t tile = planar_pixels(*kernels_.gemm), tiled = (pixels + tile - 1) / tile * tile;
+    const GemmKernels& gemm = *kernels_.gemm;
+    const bool packs = s.in_pack == 1 ? s.out_pack == 1 || planar_takes_blocks(gemm)
+                                      : s.out_pack == 1 && planar_reads_blocks(gemm, s.in_pack);
+    return !kFewKernels && has_planar(gemm) && packs && s.in_channels > 0 && is_pointwise() &&
+           pixels >= kFewestPlanarPixels && tiled * 4 <= pixels * 5;
 }
 
 void ConvPlan::run(const float* in, const float* weights, const float* bias, float* out,
@@ -344,9 +350,10 @@ void ConvPlan::run(const float* in, const float* weights, const float* bias, flo
     if (is_planar() && !residual) {
         const GemmKernels* const gemm = kernels_.gemm;
         const size_t pixels = (size_t)shape_.x.out * shape_.y.out * shape_.z.out;
-        return run_planar({gemm, gemm, pixels, (size_t)shape_.in_channels,
-                           (size_t)shape_.out_channels, shape_.in_step, shape_.out_step},
-                          in, weights, bias, out, activation, threads);
+        return run_planar(
+            {gemm, gemm, pixels, (size_t)shape_.in_channels, (size_t)shape_.out_channels,
+             shape_.in_step, shape_.out_step, (size_t)shape_.in_pack, (size_t)shape_.out_pack},
+            in, weights, bias, out, activation, threads);
     }
     GemmProblem g = {};
     g.kernels = &kernels_;

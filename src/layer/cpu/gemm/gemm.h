@@ -88,7 +88,8 @@ typedef void (*GemmColumnsKernel)(const float* tile, size_t width, int rows, siz
                                   float* out, ptrdiff_t out_column);
 
 // A product in which neighbouring rows of A are contiguous (pixels of a planar blob), and those of
-// C too. It computes part of a panel: kPlanarPixels rows by the kernel's number of columns,
+// C too. It computes part of a panel: kPlanarVectors * lanes rows by the kernel's number of
+// columns,
 //     out[n * out_step + m] = clamp(bias[n] + the sum over i < k of
 //                                   in[i * in_step + m] * b[i * b_step + n])
 // in the order of i. All values are fp32 or, with twice as many pixels at once, half floats. The
@@ -107,7 +108,7 @@ struct GemmPlanarTile {
     float low, high;  // a NaN sum stays NaN
 };
 typedef void (*GemmPlanarKernel)(const GemmPlanarTile& tile);
-enum { kPlanarPixels = 12, kPlanarHalfPixels = 24, kPlanarColumns = 4, kPlanarWidths = 2 };
+enum { kPlanarVectors = 3, kPlanarHalfPixels = 24, kPlanarColumns = 4, kPlanarWidths = 2 };
 
 struct GemmNarrowKernels;  // narrow_gemm.h
 
@@ -131,8 +132,8 @@ struct GemmKernels {
 #undef QUOLL_GEMM_INIT
     GemmColumnsKernel store_columns;
     const GemmNarrowKernels* narrow;
-    // Kernels for kPlanarColumns columns, and for twice as many; null if there is no hand-written
-    // one. For half floats if each float of A and C is two.
+    // Kernels for kPlanarColumns columns, and for twice as many; null if there are none. For half
+    // floats if each float of A and C is two.
     GemmPlanarKernel planar[kPlanarWidths];
 };
 

@@ -3,6 +3,7 @@
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/gemm/generic.h"
 #include "layer/cpu/gemm/narrow_generic.h"
+#include "layer/cpu/gemm/planar_generic.h"
 #include "layer/cpu/gemm/tile_init.h"
 
 namespace quoll {
@@ -43,7 +44,7 @@ const GemmKernels QUOLL_ISA_TABLE(gemm_kernels) = {
 #undef QUOLL_GEMM_INIT
     &gemm_store_columns,
     &kNarrow,
-    {},
+    {planar_or_null<kPlanarColumns>(), planar_or_null<2 * kPlanarColumns>()},
 };
 #undef QUOLL_GEMM_TILES
 

@@ -15,17 +15,40 @@ namespace {
 size_t value_bytes(const GemmKernels& gemm) { return gemm.halves == 4 ? 2 : 4; }
 
 size_t tile_pixels(const GemmKernels& gemm) {
-    return gemm.halves == 4 ? planar_half_pixels(gemm) : (size_t)kPlanarPixels;
+    return gemm.halves == 4 ? planar_half_pixels(gemm) : planar_pixels(gemm);
 }
+
+// The most pixels that a tile of floats has.
+enum { kMostPixels = kPlanarVectors * 16 };
 
 // The floats whose memory the pixels of a tile take: half floats take half as many.
 size_t tile_floats(const GemmKernels& gemm) {
     return tile_pixels(gemm) * value_bytes(gemm) / sizeof(float);
 }
 
+// Brings a tile's pixels from blocks to [channel][pixel].
+void lay_out(const PlanarProduct& p, const float* in, float* to) {
+    const size_t pixels = tile_pixels(*p.gemm);
+    for (size_t c = 0; c < p.in_channels; c += p.in_pack, in += p.in_step)
+        p.gemm->store_columns(in, p.in_pack, (int)pixels, p.in_pack, to + c * pixels,
+                              (ptrdiff_t)pixels);
+}
+
+// Writes `used` channels from `first` on, [channel][pixel], to the blocks of the output.
+void store_blocks(const PlanarProduct& p, const float* from, size_t first, size_t used, char* out) {
+    const size_t pixels = tile_pixels(*p.gemm), pack = p.out_pack;
+    for (size_t i = 0, n; i < used; i += n) {
+        const size_t at = first + i;
+        n = std::min(used - i, pack - at % pack);
+        p.gemm->store_columns(from + i * pixels, pixels, (int)n, pixels,
+                              (float*)out + at / pack * p.out_step + at % pack, (ptrdiff_t)pack);
+    }
+}
+
 // Multiplies a tile of pixels, by all output channels.
 void run_pixels(const PlanarProduct& p, const char* in, const char* weights, const char* bias,
                 char* out, const FusedActivation& activation) {
+    alignas(64) float block[2 * kPlanarColumns * kMostPixels];
     const size_t k = p.in_channels, n = p.out_channels, value = value_bytes(*p.gemm);
     const size_t columns = (size_t)p.panels->lanes * p.panels->vectors;
     const size_t narrow = kPlanarColumns, wide = 2 * narrow;
@@ -41,14 +64,15 @@ void run_pixels(const PlanarProduct& p, const char* in, const char* weights, con
             tile.b = weights + (n0 * k + j) * value;
             tile.b_step = width;
             tile.bias = bias + first * value;
-            tile.out = out + first * p.out_step * value;
-            tile.out_step = (ptrdiff_t)p.out_step;
+            tile.out = p.out_pack > 1 ? (char*)block : out + first * p.out_step * value;
+            tile.out_step = (ptrdiff_t)(p.out_pack > 1 ? tile_pixels(*p.gemm) : p.out_step);
             tile.used = std::min(step, n - first);
             tile.low = activation.low, tile.high = activation.high;
             p.gemm->planar[step / kPlanarColumns - 1](tile);
             for (size_t i = 0; activation.pass && i < tile.used; i++)
-                activation.finish((float*)((char*)tile.out + i * p.out_step * value),
+                activation.finish((float*)((char*)tile.out + i * tile.out_step * value),
                                   tile_floats(*p.gemm));
+            if (p.out_pack > 1) store_blocks(p, block, first, tile.used, out);
             j += step;
         }
     }
@@ -84,12 +108,20 @@ void run_planar(const PlanarProduct& p, const void* in, const void* weights, con
     if (p.pixels < pixels) return run_few_pixels(p, from, b, start, to, activation);
     const size_t tiles = p.pixels / pixels;
     const int partitions = (int)std::min<size_t>(tiles, std::max(threads, 1));
-    const auto run_at = [&](size_t at) {
-        run_pixels(p, from + at * value, b, start, to + at * value, activation);
-    };
+    const bool blocks = p.in_pack > 1;
+    PlanarProduct laid = p;
+    if (blocks) laid.in_step = pixels, laid.in_pack = 1;
     run_tasks(partitions, threads, [&](int64_t t, int) {
         const size_t first = partition_begin(tiles, partitions, t);
         const size_t last = first + partition_length(tiles, partitions, t);
+        Scratch<float> memory;
+        if (blocks) memory->resize(p.in_channels * pixels);
+        const auto run_at = [&](size_t at) {
+            const char* tile = from + at * p.in_pack * value;
+            if (blocks) lay_out(p, (const float*)tile, memory->data());
+            run_pixels(laid, blocks ? (const char*)memory->data() : tile, b, start,
+                       to + at * p.out_pack * value, activation);
+        };
         for (size_t i = first; i < last; i++) run_at(i * pixels);
         if (last == tiles && p.pixels % pixels) run_at(p.pixels - pixels);
     });

@@ -12,10 +12,25 @@ struct PlanarProduct {
     const GemmKernels* gemm;    // whose planar kernels run
     const GemmKernels* panels;  // by which the weights were packed
     size_t pixels, in_channels, out_channels;
-    size_t in_step, out_step;  // from channel to channel
+    size_t in_step, out_step;  // from channel to channel, or from block to block
+    // Elempacks: one of them is 1, the other may be more if planar_takes_blocks. Blocks need as
+    // many pixels as a tile has.
+    size_t in_pack = 1, out_pack = 1;
 };
 
 inline bool has_planar(const GemmKernels& gemm) { return gemm.planar[0] && gemm.planar[1]; }
+
+// Whether a product may read blocks of so many channels, or write them. Not where they are as long
+// as short registers: tiles of blocks are no slower there.
+inline bool planar_takes_blocks(const GemmKernels& gemm) {
+    return gemm.halves == 2 && gemm.lanes >= 8;
+}
+inline bool planar_reads_blocks(const GemmKernels& gemm, int pack) {
+    return planar_takes_blocks(gemm) && pack % gemm.lanes == 0;
+}
+
+// The pixels of a tile of floats.
+inline size_t planar_pixels(const GemmKernels& gemm) { return (size_t)kPlanarVectors * gemm.lanes; }
 
 // The pixels of a tile of half floats: kPlanarHalfPixels, or as many more as vectors are longer
 // (wide_gemm.h).

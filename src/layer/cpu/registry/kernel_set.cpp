@@ -422,7 +422,7 @@ Selected* select(const Machine& machine) {
     if (!s->set.gemm) return s;
     s->gemm = *s->set.gemm;
     if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) {
-        take_planar(KernelSlot::gemm_planar, kPlanarPixels, machine, &s->gemm);
+        take_planar(KernelSlot::gemm_planar, (int)planar_pixels(s->gemm), machine, &s->gemm);
         s->set.gemm = &s->gemm;
     }
     if (has_wide_vectors(machine, s->gemm.lanes)) {
