@@ -19,9 +19,9 @@ void FiniteCheck::after(const Layer& layer, const std::vector<Mat>& outputs) {
         const bool begins =
             (made.nans && !read.nans) || (made.infinite && !read.nans && !read.infinite);
         if (!begins || layer.bottoms.empty() || !finding_.empty()) continue;
-        char text[512];
+        char text[1024];
         snprintf(text, sizeof(text),
-                 "[%.100s %.100s] output %zu: %zu infinite values and %zu NaN among %zu of %s%s",
+                 "[%s %s] output %zu: %zu infinite values and %zu NaN among %zu of %s%s",
                  layer.type.c_str(), layer.name.c_str(), i, made.infinite, made.nans,
                  outputs[i].logical_shape().total(), dtype_name(outputs[i].dtype),
                  outputs[i].dtype == DType::f16 ? ", which holds at most 65504" : "");
