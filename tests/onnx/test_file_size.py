@@ -6,6 +6,7 @@ onnx = pytest.importorskip('onnx')
 ort = pytest.importorskip('onnxruntime')
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
+from exact_session import needs_exact_sums  # noqa: E402
 from onnx_run import BIN, Failure, convert, run, run_program  # noqa: E402
 
 ort.set_default_logger_severity(4)
@@ -183,6 +184,7 @@ def test_embedding_of_bytes(kind, tmp_path):
 
 @pytest.mark.parametrize('directions', [1, 2])
 def test_recurrent_weights_of_bytes(directions, tmp_path):
+    needs_exact_sums()
     rng = np.random.default_rng(5)
     hidden, inner = 48, 40
     x = rng.normal(0, 1, (6, 2, inner)).astype(np.float32)
