@@ -15,6 +15,11 @@ sys.path.insert(0, str(ROOT / 'tests'))
 import device_server  # noqa: E402
 from device_server import GPU  # noqa: E402
 
+try:
+    import exact_session  # noqa: E402, F401
+except ImportError:  # without ONNX Runtime
+    pass
+
 
 class Failure(Exception):
     """A program ended with an error; the message is the last of what it said."""
