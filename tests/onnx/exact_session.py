@@ -2,7 +2,6 @@
 import functools
 
 import numpy as np
-import onnx
 import onnxruntime
 from onnx import parser
 
@@ -19,7 +18,6 @@ class ExactSession(onnxruntime.InferenceSession):
 @functools.cache
 def sums_saturate():
     model = parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g (uint8[1,2] a, int8[2,16] b) => (int32[1,16] y) { y = MatMulInteger(a, b) }')
-    onnx.checker.check_model(model)
     a, b = np.full((1, 2), 255, np.uint8), np.full((2, 16), 127, np.int8)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=['CPUExecutionProvider'])
     return int(session.run(None, {'a': a, 'b': b})[0][0, 0]) != 2 * 255 * 127
