@@ -111,15 +111,18 @@ void run_planar(const PlanarProduct& p, const void* in, const void* weights, con
     const bool blocks = p.in_pack > 1;
     PlanarProduct laid = p;
     if (blocks) laid.in_step = pixels, laid.in_pack = 1;
+    // Of the calling thread: workers would allocate theirs whenever they first take a part.
+    Scratch<float> memory;
+    const size_t tile_values = blocks ? p.in_channels * pixels : 0;
+    memory->resize(partitions * tile_values);
     run_tasks(partitions, threads, [&](int64_t t, int) {
         const size_t first = partition_begin(tiles, partitions, t);
         const size_t last = first + partition_length(tiles, partitions, t);
-        Scratch<float> memory;
-        if (blocks) memory->resize(p.in_channels * pixels);
+        float* const tile = memory->data() + t * tile_values;
         const auto run_at = [&](size_t at) {
-            const char* tile = from + at * p.in_pack * value;
-            if (blocks) lay_out(p, (const float*)tile, memory->data());
-            run_pixels(laid, blocks ? (const char*)memory->data() : tile, b, start,
+            const char* source = from + at * p.in_pack * value;
+            if (blocks) lay_out(p, (const float*)source, tile);
+            run_pixels(laid, blocks ? (const char*)tile : source, b, start,
                        to + at * p.out_pack * value, activation);
         };
         for (size_t i = first; i < last; i++) run_at(i * pixels);
