@@ -120,12 +120,15 @@ mkdir -p $logs
 step 'install' scripts/install_deps.sh --tests || finish
 step 'build' scripts/build.sh release || finish
 step 'python packages' make_venv
-suite 'tests' ctest --test-dir build --output-on-failure --timeout 900 -j "$(nproc)"
+# Vulkan's tests run with validation alone (vulkan_validation*), but for those that break its rules.
+suite 'tests' ctest --test-dir build --output-on-failure --timeout 900 -j "$(nproc)" -E '^layer[.]|^test_vulkan'
+[ ! -x build/bin/tests/test_vulkan ] || suite 'Vulkan beyond limits' env GTEST_FILTER='*beyond_limits*:VulkanWeights.*' ctest --test-dir build --output-on-failure --timeout 900 \
+    -j "$(nproc)" -R '^test_vulkan(_memory)?$'
 
-# Without Vulkan devices, to which levels are the same.
+# Without Vulkan devices, to which levels are the same, and which vulkan_validation_layers has.
 levels=$(python3 tests/python/levels.py)
-for level in $levels; do
-    suite "layers at $level" env QUOLL_CPU_MASK="$level" VK_DRIVER_FILES=/nonexistent VK_ICD_FILENAMES=/nonexistent ctest --test-dir build --output-on-failure --timeout 900 \
+for level in '' $levels; do
+    suite "layers${level:+ at $level}" env ${level:+QUOLL_CPU_MASK="$level"} VK_DRIVER_FILES=/nonexistent VK_ICD_FILENAMES=/nonexistent ctest --test-dir build --output-on-failure --timeout 900 \
         -j "$(nproc)" -R '^layer[.]'
 done
 suite 'python' "${pytest[@]}" tests/python
@@ -149,12 +152,12 @@ fi
 
 if step 'build for aarch64' scripts/build.sh aarch64; then
     # How threads share work, how plans are cut and where blobs are do not depend on the processor, and take an emulated one too long; of
-    # operators memory that ends is a part of their tests.
-    plans='^test_(threads|backend|layouts|plan|allocations|out_of_memory|run_buffers|steady_state)$'
+    # operators memory that ends is a part of their tests. layer.harness has the tests of those tests.
+    plans='^test_(threads|backend|layouts|plan|allocations|out_of_memory|run_buffers|steady_state)$|^layer[.]harness$'
     emulate cortex-a53 'scalar neon' "$plans"
     # Of operators four that are products, which have kernels of their own here (SVE of 512 bits, half floats, int8). Tile units take
-    # an emulator longest: few random graphs, and nothing of malformed files or of object files, which are the same as above.
-    emulate max 'asimdhp i8mm sve2' "^layer[.]|$plans|^test_random_graphs$|^fuzz_|^isa_symbols$|^assembly_"
+    # an emulator longest: few random graphs, and nothing of batches item by item, of malformed files or of object files, which are the same as above.
+    emulate max 'asimdhp i8mm sve2' "^layer[.]|$plans|^test_(items|random_graphs)$|^fuzz_|^isa_symbols$|^assembly_"
     step 'aarch64 random graphs on max' env QEMU_CPU=max QUOLL_GRAPHS=0:8 qemu-aarch64 -L /usr/aarch64-linux-gnu \
         build-aarch64/bin/tests/test_random_graphs --gtest_filter='*AnswersAreThoseOfTheReference*'
     suite 'aarch64 products on max' env QEMU_CPU=max ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \

@@ -104,12 +104,11 @@ private:
 };
 
 // An emulator takes minutes for all failures of an operator. What a layer allocates hardly depends
-// on the processor: there each fourth allocation fails, beginning with another one in each case,
-// and of reference layers, whose code is that of other processors, each thirty-second.
+// on the processor: there each fourth allocation fails, beginning with another one in each case.
 #ifdef QUOLL_EMULATED_CPU
-constexpr int kStep = 4, kReferenceStep = 32;
+constexpr int kStep = 4;
 #else
-constexpr int kStep = 1, kReferenceStep = 1;
+constexpr int kStep = 1;
 #endif
 
 // Every allocation of one forward in turn.
@@ -198,8 +197,7 @@ void expect_near(const std::vector<Mat>& got, const std::vector<Mat>& want, cons
 void fail_each_malloc(const char* type, const LayerCase& c, const PreparedCase& p, bool reference,
                       const std::vector<Mat>& want, int first) {
     const NetOfCase model(type, c, p);
-    const int step = reference ? kReferenceStep : kStep;
-    for (int k = first % step;; k += step) {
+    for (int k = first % kStep;; k += kStep) {
         SCOPED_TRACE("allocation " + std::to_string(k) + " from params to outputs" +
                      (reference ? ", reference" : ", fast"));
         ASSERT_LT(k, 10000);
@@ -221,7 +219,7 @@ void fail_each_malloc(const char* type, const LayerCase& c, const PreparedCase& 
             ASSERT_EQ(kOk, model.load(&net));
             // Nothing of the failure is left; reference layers, which take long, show it now and
             // then.
-            if (reference && kReferenceStep == 1 && k % 8 != 0) continue;
+            if (reference && k % 8 != 0) continue;
         }
         ASSERT_EQ(kOk, model.run(net, p, &got));
         expect_near(got, want, p);

@@ -26,14 +26,11 @@ namespace {
 // What a process may take beyond what it has, and how long it may run.
 const size_t kMostMemory = 256 << 20;
 const unsigned kMostSeconds = 120;
-// Cases of a table that are tried, and whether reference layers are, too. Large inputs take an
-// emulator minutes; a reference layer's code is that of other processors.
+// Cases of a table that are tried. Large inputs take an emulator minutes.
 #ifdef QUOLL_EMULATED_CPU
 const size_t kCases = 1;
-const bool kWithReference = false;
 #else
 const size_t kCases = 2;
-const bool kWithReference = true;
 #endif
 // Floats in the block that large inputs show.
 const size_t kBlock = 1 << 18;
@@ -102,7 +99,6 @@ public:
             PreparedCase p;
             if (!prepare(type.c_str(), cases[i], i, &p)) return wrong("the case was refused");
             for (const bool reference : forms_tested()) {
-                if (reference && !kWithReference) continue;
                 Option opt;
                 opt.num_threads = 1;
                 name_ = p.text + (reference ? ", reference," : ", fast,");

@@ -93,7 +93,7 @@ TEST_F(Vulkan, validation_speaks_when_it_should) {
     EXPECT_NE(std::string::npos, testing::internal::GetCapturedStdout().find("VUID-"));
 }
 
-TEST_F(Vulkan, out_of_memory_is_an_error) {
+TEST_F(Vulkan, out_of_memory_is_an_error_beyond_limits) {
     const std::shared_ptr<GpuDevice> device = open_gpu(get_default_gpu_index());
     ASSERT_TRUE(device != nullptr);
     if (getenv("QUOLL_EXPECT_VALIDATION")) GTEST_SKIP() << "such sizes are against the rules";

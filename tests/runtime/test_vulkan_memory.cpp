@@ -294,7 +294,7 @@ TEST(VulkanMemory, a_blob_alone_where_a_shared_buffer_does_not_fit) {
 }
 
 // Devices take 128 MB at a binding, some more: the layer of a larger weight runs on the CPU.
-TEST(VulkanMemory, a_weight_that_does_not_fit_stays_on_the_host) {
+TEST(VulkanMemory, a_weight_beyond_limits_stays_on_the_host) {
     if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
     if (getenv("QUOLL_EXPECT_VALIDATION")) GTEST_SKIP() << "a limit that is not the device's";
     class Places : public LayerObserver {
@@ -329,7 +329,7 @@ TEST(VulkanMemory, a_weight_that_does_not_fit_stays_on_the_host) {
 
 // What layers keep while they run may be more than their blobs: scores of attention, projected
 // queries, keys and values side by side, what the gates of an LSTM get from the input.
-TEST(VulkanMemory, what_layers_keep_fits_a_binding) {
+TEST(VulkanMemory, what_layers_keep_is_not_beyond_limits) {
     if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
     if (getenv("QUOLL_EXPECT_VALIDATION")) GTEST_SKIP() << "a limit that is not the device's";
     const struct {
