@@ -13,7 +13,11 @@
 namespace quoll {
 namespace {
 
+#ifdef QUOLL_EMULATED_CPU
+const int kItems = 3;
+#else
 const int kItems = 4;
+#endif
 // A batch of the first blobs is larger than second-level caches.
 const Shape kSize(160, 160, 3);
 
