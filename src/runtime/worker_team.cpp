@@ -82,6 +82,14 @@ void wake(std::atomic<uint32_t>&) {
 }
 #endif
 
+// Stores, and is seen to have done so before what this thread loads next. By what the language says
+// a store does as well. qemu lets such loads of ARM code overtake it on x86 hosts: two threads then
+// missed each other, and slept for ever.
+template <class T>
+void announce(std::atomic<T>& word, T value) {
+    word.exchange(value);
+}
+
 class Team;
 // The team in which the calling thread begins regions, instead of one of its own.
 thread_local Team* own_part = nullptr;
@@ -255,7 +263,7 @@ void Team::open(int64_t tasks, int threads, int64_t grain, RegionBody body, cons
     denormals_ = get_flush_denormals();
     none_left_.store(false, std::memory_order_relaxed);
     share(shares_.get(), tasks, threads);
-    gate_ = (gate_.load(std::memory_order_relaxed) | kOpen) + kNext;
+    announce(gate_, (gate_.load(std::memory_order_relaxed) | kOpen) + kNext);
     for (int i = 0; i + 1 < threads; i++) {
         std::atomic<uint32_t>& asleep = workers_[i]->asleep;
         if (asleep.load() && asleep.exchange(0)) wake(asleep);
@@ -274,14 +282,14 @@ int Team::within() const {
 // size.
 void Team::close(Clock::time_point begun, bool even) {
     const uint32_t closed = gate_.load(std::memory_order_relaxed) & ~(uint32_t)kOpen;
-    gate_ = closed;
+    announce(gate_, closed);
     const auto empty = [this] { return within() == 0; };
     if (empty()) return;
     const Clock::time_point now = Clock::now();
     if (spin_until(empty, kSpin)) return;
     // Asleep, this thread leaves its processor to one that may be waiting for it.
     const int others = within();
-    gate_ = closed | kWaited;
+    announce(gate_, closed | kWaited);
     for (uint32_t seen; seen = departures_, !empty();) sleep_while(departures_, seen);
     gate_ = closed;
     const Clock::time_point end = Clock::now();
@@ -395,7 +403,7 @@ void Team::take_part(int thread) {
 }
 
 void Team::leave(Worker* self) {
-    self->within = false;
+    announce(self->within, false);
     if (!(gate_.load() & kWaited)) return;
     departures_++;
     wake(departures_);
@@ -408,7 +416,7 @@ void Team::work(Worker* self, int thread) {
         const int limit = g_spin_limit.load(std::memory_order_relaxed);
         if (!spin_until(called,
                         std::min<Clock::duration>(kSpin, std::chrono::milliseconds(limit)))) {
-            self->asleep = 1;
+            announce(self->asleep, 1u);
             while (gate_.load() / kNext == served && self->asleep.load())
                 sleep_while(self->asleep, 1);
             self->asleep = 0;
@@ -417,7 +425,7 @@ void Team::work(Worker* self, int thread) {
         const uint32_t seen = gate_.load(std::memory_order_acquire);
         served = seen / kNext;
         if (!(seen & kOpen)) continue;  // too late
-        self->within = true;
+        announce(self->within, true);
         const uint32_t entered = gate_;
         served = entered / kNext;
         if ((entered & kOpen) && thread < threads_) take_part(thread);
