@@ -78,9 +78,9 @@ std::string net_text(const char* type, const LayerCase& c);
 // The levels of set_cpu_mask() that make a difference on this machine. Under QUOLL_CPU_MASK the
 // highest alone: set_cpu_mask() gives those below it in a run without the variable, too.
 const std::vector<const char*>& isa_levels();
-// The forms of a layer that checks run, reference (true) and fast. Under QUOLL_CPU_MASK and in an
-// emulator the fast one alone: the reference is the same code everywhere, so a run without the
-// variable tests it.
+// The forms of a layer that checks run, reference (true) and fast. Under QUOLL_CPU_MASK and on an
+// emulated processor the fast one alone: the reference is the same code everywhere, and a run
+// without the variable on the machine's own processor tests it.
 const std::vector<bool>& forms_tested();
 
 // Values of elempack that layers are tried with; 0: mixed.

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "beyond_limits.h"
 #include "gpu/device.h"
 #include "gpu/limit_options.h"
 #include "layer/vulkan/compiled_region.h"
@@ -96,7 +97,7 @@ TEST_F(Vulkan, validation_speaks_when_it_should) {
 TEST_F(Vulkan, out_of_memory_is_an_error_beyond_limits) {
     const std::shared_ptr<GpuDevice> device = open_gpu(get_default_gpu_index());
     ASSERT_TRUE(device != nullptr);
-    if (getenv("QUOLL_EXPECT_VALIDATION")) GTEST_SKIP() << "such sizes are against the rules";
+    if (forbidden_by_validation()) GTEST_SKIP() << "such sizes are against the rules";
     const LogMute mute;
     for (MemoryUse use : {MemoryUse::kDevice, MemoryUse::kWeights, MemoryUse::kUpload})
         EXPECT_EQ(nullptr, GpuBuffer::create(*device, use, (size_t)1 << 46));

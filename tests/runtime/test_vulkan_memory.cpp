@@ -16,6 +16,7 @@
 
 #include <gtest/gtest.h>
 
+#include "beyond_limits.h"
 #include "gpu/command_list.h"
 #include "gpu/device.h"
 #include "gpu/weights.h"
@@ -296,7 +297,7 @@ TEST(VulkanMemory, a_blob_alone_where_a_shared_buffer_does_not_fit) {
 // Devices take 128 MB at a binding, some more: the layer of a larger weight runs on the CPU.
 TEST(VulkanMemory, a_weight_beyond_limits_stays_on_the_host) {
     if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
-    if (getenv("QUOLL_EXPECT_VALIDATION")) GTEST_SKIP() << "a limit that is not the device's";
+    if (forbidden_by_validation()) GTEST_SKIP() << "a limit that is not the device's";
     class Places : public LayerObserver {
     public:
         void before(const Layer&) override {}
@@ -331,7 +332,7 @@ TEST(VulkanMemory, a_weight_beyond_limits_stays_on_the_host) {
 // queries, keys and values side by side, what the gates of an LSTM get from the input.
 TEST(VulkanMemory, what_layers_keep_is_not_beyond_limits) {
     if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
-    if (getenv("QUOLL_EXPECT_VALIDATION")) GTEST_SKIP() << "a limit that is not the device's";
+    if (forbidden_by_validation()) GTEST_SKIP() << "a limit that is not the device's";
     const struct {
         const char* text;
         int w, h, c;
@@ -377,7 +378,7 @@ class VulkanWeights : public testing::Test {
 protected:
     void SetUp() override {
         if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
-        if (getenv("QUOLL_EXPECT_VALIDATION")) GTEST_SKIP() << "a limit that is not the device's";
+        if (forbidden_by_validation()) GTEST_SKIP() << "a limit that is not the device's";
         FILE* const file = fopen(path_.c_str(), "wb");
         ASSERT_TRUE(file);
         ASSERT_EQ(0, cpu_.load_param_mem(kWide));
@@ -418,7 +419,7 @@ protected:
     Net cpu_;
 };
 
-TEST_F(VulkanWeights, leave_the_host) {
+TEST_F(VulkanWeights, beyond_limits_leave_the_host) {
     const DeviceMemory memory;
     {
         Net warm;  // the driver's own memory
@@ -436,7 +437,7 @@ TEST_F(VulkanWeights, leave_the_host) {
 }
 
 // A size that the device does not take: the CPU needs what has left, and reads it once more.
-TEST_F(VulkanWeights, come_back_when_the_host_needs_them) {
+TEST_F(VulkanWeights, beyond_limits_come_back_when_the_host_needs_them) {
     const LogMute mute;
     DeviceMemory memory;
     const uint32_t largest = memory.largest_binding();
@@ -458,7 +459,7 @@ TEST_F(VulkanWeights, come_back_when_the_host_needs_them) {
     memory.set_largest_binding(largest);
 }
 
-TEST_F(VulkanWeights, that_are_gone_are_an_error) {
+TEST_F(VulkanWeights, beyond_limits_that_are_gone_are_an_error) {
     const LogMute mute;
     DeviceMemory memory;
     const uint32_t largest = memory.largest_binding();

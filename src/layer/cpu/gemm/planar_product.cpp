@@ -26,6 +26,12 @@ size_t tile_floats(const GemmKernels& gemm) {
     return tile_pixels(gemm) * value_bytes(gemm) / sizeof(float);
 }
 
+// A float that lists of it do not set to 0 first.
+struct UnsetFloat {
+    UnsetFloat() {}
+    float value;
+};
+
 // Brings a tile's pixels from blocks to [channel][pixel].
 void lay_out(const PlanarProduct& p, const float* in, float* to) {
     const size_t pixels = tile_pixels(*p.gemm);
@@ -112,13 +118,13 @@ void run_planar(const PlanarProduct& p, const void* in, const void* weights, con
     PlanarProduct laid = p;
     if (blocks) laid.in_step = pixels, laid.in_pack = 1;
     // Of the calling thread: workers would allocate theirs whenever they first take a part.
-    Scratch<float> memory;
+    Scratch<UnsetFloat> memory;
     const size_t tile_values = blocks ? p.in_channels * pixels : 0;
     memory->resize(partitions * tile_values);
     run_tasks(partitions, threads, [&](int64_t t, int) {
         const size_t first = partition_begin(tiles, partitions, t);
         const size_t last = first + partition_length(tiles, partitions, t);
-        float* const tile = memory->data() + t * tile_values;
+        float* const tile = (float*)(memory->data() + t * tile_values);
         const auto run_at = [&](size_t at) {
             const char* source = from + at * p.in_pack * value;
             if (blocks) lay_out(p, (const float*)source, tile);
