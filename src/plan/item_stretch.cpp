@@ -52,6 +52,15 @@ int64_t gain_of(Layer& layer, const StepLayout& layout) {
     return 2 * values - cost_of(layer, in, out).bytes;
 }
 
+// Convolutions of all items are one product, which gains where those of an item would leave much of
+// a tile unit's rows idle.
+bool is_faster_whole(const Layer& layer, const PlanSegment::Step& step) {
+    enum { kFewPixels = 128 };
+    if (!step.whole_batch || as<Pooling>(&layer)) return false;
+    const Shape& out = step.layout.outputs[0].shape;
+    return (int64_t)out.w * out.h * out.d < kFewPixels;
+}
+
 void find_blobs(const ExecutionPlan& plan, const NetGraph& graph, ItemStretch* stretch) {
     std::unordered_set<int> seen;
     for (size_t at = stretch->first; at < stretch->end; at++) {
@@ -87,8 +96,7 @@ ItemStretch find_item_stretch(const ExecutionPlan& plan, const NetGraph& graph,
             gain = largest = 0, items = n;
         }
         if (n == 1) continue;
-        // Convolutions of all items are one product where that is faster.
-        if (step.whole_batch && !as<Pooling>(&layer)) {
+        if (is_faster_whole(layer, step)) {
             items = 1;
             continue;
         }

@@ -249,6 +249,47 @@ TEST(SplitLayers, grouped_Convolution) {
                 {random_mat(Shape(values)), random_mat(Shape(n))}, {random_mat(Shape(28, 29, c))});
 }
 
+// Defined below.
+void expect_ieee(const Mat& got_packed, const Mat& want, float tolerance = 1e-4f);
+
+// In bf16, with and without values that are not finite, which stay where windows have them.
+void check_groups(int kernel, int stride, int dilation, const Shape& shape) {
+    const Emulation emulation;
+    const int channels = shape.c, values = channels * 16 * kernel * kernel;
+    const std::vector<std::pair<int, int>> params = {
+        {0, channels},  {1, kernel}, {3, stride},        {12, dilation}, {4, kernel / 2},
+        {14, dilation}, {5, 1},      {7, channels / 16}, {6, values}};
+    const std::vector<Mat> weights = {random_mat(Shape(values)), random_mat(Shape(channels))};
+    const double one =
+        LayerRuns("ConvolutionDepthWise", params, weights, {random_mat(shape)}, {}).error(1);
+    EXPECT_TRUE(one < 1e-2 && (one > 2e-4 || !host_kernel_set().split1->taps)) << one;
+
+    Mat in = random_mat(shape);
+    in.channel(3).row(2)[4] = INFINITY, in.channel(17).row(shape.h - 1)[0] = NAN;
+    in.channel(channels - 1).row(0)[shape.w - 1] = -INFINITY;
+    Mat stored, wide;
+    cast_float32_to_bfloat16(in, stored);
+    cast_bfloat16_to_float32(stored, wide);
+    Option opt;
+    opt.use_bf16_storage = true;
+    const LayerPtr reference = make_layer("ConvolutionDepthWise", params, weights, true, Option()),
+                   fast = make_layer("ConvolutionDepthWise", params, weights, false, opt);
+    ASSERT_TRUE(reference && fast);
+    std::vector<Mat> want(1), got(1);
+    ASSERT_EQ(0, reference->forward({wide}, want, Option()));
+    ASSERT_EQ(0, fast->forward({stored}, got, opt));
+    cast_bfloat16_to_float32(got[0], got[0]);
+    expect_ieee(got[0], want[0], 1e-2f);
+}
+
+TEST(SplitLayers, groups_of_16_channels) {
+    QUOLL_NEED_KERNELS();
+    for (int kernel : {2, 3, 5})
+        for (int stride : {1, 2}) check_groups(kernel, stride, 1, Shape(21, 13, 48));
+    check_groups(3, 1, 2, Shape(50, 37, 32));
+    check_groups(3, 3, 1, Shape(5, 9, 32));
+}
+
 TEST(SplitLayers, InnerProduct) {
     QUOLL_NEED_KERNELS();
     const int k = 410, n = 270;
@@ -385,7 +426,7 @@ TEST(SplitLayers, SDPA) {
 // ---------------------------------------------------------------- values that are not finite
 
 // NaN and infinities where the reference has them, the rest close to it.
-void expect_ieee(const Mat& got_packed, const Mat& want) {
+void expect_ieee(const Mat& got_packed, const Mat& want, float tolerance) {
     const Mat got = planar(got_packed);
     ASSERT_TRUE(got.logical_shape() == want.logical_shape());
     float largest = 0;
@@ -403,7 +444,7 @@ void expect_ieee(const Mat& got_packed, const Mat& want) {
             const float g = got.channel(c)[i], w = want.channel(c)[i];
             const bool same = isnan(w)   ? isnan(g)
                               : isinf(w) ? g == w
-                                         : fabsf(g - w) <= 1e-4f * largest;
+                                         : fabsf(g - w) <= tolerance * largest;
             ASSERT_TRUE(same) << g << " for " << w << " at " << i << " channel " << c;
         }
 }

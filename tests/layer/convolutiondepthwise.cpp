@@ -44,6 +44,13 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(19, 11, 32), 32, 8, 3, "4=1 5=1 9=1"),
     conv(Shape(13, 12, 32), 32, 4, 3, "4=1 3=2 5=1 9=4"),
     conv(Shape(9, 8, 16), 16, 2, 5, "4=-233 5=1 9=2 -23310=1,0.1"),
+    // Groups of 16 channels: one row or several to a tile, several bands of rows.
+    conv(Shape(19, 11, 48), 48, 3, 3, "4=1 5=1 9=1"),
+    conv(Shape(41, 9, 32), 32, 2, 3, "4=1 3=2 5=1 9=2 -23310=1,0.1"),
+    conv(Shape(75, 60, 32), 32, 2, 3, "4=1 5=1 9=4"),
+    conv(Shape(13, 12, 32), 32, 2, 5, "4=-233 13=2 5=1"),
+    conv(Shape(12, 9, 32), 32, 2, 2, "5=1 9=6 -23310=2,0.2,0.5"),
+    conv(Shape(9, 10, 32), 32, 2, 3, "4=2 14=1 16=3 12=2 5=1"),
     // Numbers of them that do not fill whole steps of a tile unit.
     conv(Shape(9, 7, 104), 104, 13, 3, "4=1 5=1 9=1"),
     conv(Shape(21, 9, 44), 44, 11, 3, "4=1 3=2 5=1"),

@@ -6,6 +6,7 @@
 #include "layer/x86/split_operands.h"
 #include "layer/x86/split_rows.h"
 #include "layer/x86/split_softmax.h"
+#include "layer/x86/split_taps.h"
 #include "layer/x86/tile_loop.h"
 
 namespace quoll {
@@ -190,7 +191,8 @@ constexpr SplitGemmKernels split_kernels() {
             nullptr,
             softmax_kernel<products>(),
             two_products<products>(),
-            products == 1};
+            products == 1,
+            products == 1 ? &kSplitTaps : nullptr};
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ ConvAlgorithm ConvRunner::choose(const ConvShape& shape) const {
 // Whether bf16 inputs are multiplied as they are.
 bool ConvRunner::multiplies_bf16(const ConvRunPlan& plan, const ConvolutionFields& s,
                                  const ConvGeometry& g) const {
-    return is_split(plan.algorithm) && candidates_.split->terms == 1 && s.axes == 2 &&
+    return is_split(plan.algorithm) && candidates_.split->terms == 1 && s.axes < 3 &&
            !must_pad(s, g, shape_of(g));
 }
 
@@ -139,7 +139,7 @@ bool ConvRunner::takes_items(const ConvolutionFields& s, const ConvGeometry& g,
                              ConvRunPlan* plan) const {
     const std::shared_ptr<const SplitPlan> item = std::move(plan->split);
     plan->split.reset();
-    return item && item->extends_to_batch() && multiplies_bf16(*plan, s, g);
+    return item && s.axes == 2 && item->extends_to_batch() && multiplies_bf16(*plan, s, g);
 }
 
 int ConvRunner::plan_batch(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,

@@ -57,6 +57,10 @@ int ConvolutionDepthWiseCpu::make_plan(const std::vector<Shape>& bottoms, const 
         p->name = int8_groups_.kernels(p->int8.get());
         return kOk;
     }
+    if (on_tiles(bottoms[0])) {
+        p->name = algorithm_name(ConvAlgorithm::kSplit);
+        return kOk;
+    }
     QUOLL_RETURN_IF_ERROR(
         is_flat_input(*this, bottoms[0])
             ? groups_.plan_flat(&p->f32)
@@ -92,6 +96,7 @@ int ConvolutionDepthWiseCpu::forward_groups(const ConvolutionPlan& p, const Mat&
         const int status = int8_groups_.forward(p.int8.get(), *this, g, bottom, Mat(), top, opt);
         return status == Int8Conv::kUnsuitable ? forward_reference(bottom, top, opt) : status;
     }
+    if (on_tiles(in[0])) return tile_groups_.forward(*this, g, bottom, top, opt);
     if (!is_flat_input(*this, in[0]))
         return groups_.forward(p.f32, *this, g, bottom, Mat(), top, opt);
     return kHasHalfStorage && bottom.dtype == DType::bf16

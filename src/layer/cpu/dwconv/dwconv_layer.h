@@ -6,6 +6,7 @@
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/conv/conv_layer.h"
 #include "layer/cpu/dwconv/dwconv.h"
+#include "layer/cpu/dwconv/tile_groups.h"
 #include "layer/cpu/int8/int8_depthwise.h"
 #include "layer/cpu/unary/fused_activation.h"
 
@@ -36,6 +37,9 @@ private:
     int make_plan(const std::vector<Shape>& bottoms, const Option& opt, ConvolutionPlan* p) const;
     int forward_groups(const ConvolutionPlan& p, const Mat& bottom, Mat& top,
                        const Option& opt) const;
+    bool on_tiles(const Shape& in) const {
+        return tile_groups_.takes(in.dtype) && !is_flat_input(*this, in);
+    }
     int forward_reference(const Mat& bottom, Mat& top, const Option& opt) const;
     int forward_repacked(const Mat& bottom, int pack, Mat& top, const Option& opt) const;
     // Runs f32, f16 or bf16 with one window per channel.
@@ -86,6 +90,7 @@ private:
     Int8Depthwise int8_;
     Int8Conv int8_groups_;                               // other int8 ones
     ConvRunner groups_;                                  // created for other groupings
+    TileGroups tile_groups_;                             // some of these on tile units, in bf16
     std::unique_ptr<ConvolutionDepthWiseCpu> repeated_;  // of several windows a channel
     int pack_;             // of input and output of one window a channel; otherwise 0
     int pair_;             // channels that are one to the kernels: 2 of f16, else 1

@@ -96,6 +96,24 @@ struct SplitEpilogue {
 typedef void (*SplitDirectKernel)(const SplitTile& tile, const SplitStore& store);
 typedef void (*SplitChainKernel)(const SplitTile& tile, const SplitEpilogue& epilogue);
 
+// Tiles of a convolution of kSplitTapChannels channels whose input, bf16, lies pixel after pixel:
+// two taps side by side are the 64 bytes of a step, the last one of an odd number is half a step.
+// Row m of tile i reads the windows from a[i] + m * a_row on, whose rows of taps are a_tap_row
+// bytes apart, and gives sums[(i * kUnitRows + m) * 16 + n]. B is [tap row][two taps, or the
+// last][k / 2] [n][k % 2].
+enum { kSplitTapChannels = 16, kSplitTapTiles = 4 };
+struct SplitTaps {
+    const char* a[kSplitTapTiles];
+    ptrdiff_t a_row, a_tap_row;
+    int kernel_w, kernel_h;
+    const char* b;
+    float* sums;  // aligned to 64 bytes
+};
+struct SplitTapKernels {
+    void (*begin)();  // in place of SplitGemmKernels::begin
+    void (*run)(const SplitTaps& taps);
+};
+
 struct SplitStoreKernels {
     SplitStoreKernel store;
     SplitStoreKernel settle;  // the same into the sums themselves, as floats
@@ -199,8 +217,9 @@ struct SplitGemmKernels {
     // Rows of A of so many terms, which these kernels then read where they lie, by rows of bf16
     // values if it is one; or null.
     SplitSoftmaxKernel softmax;
-    const SplitGemmKernels* two_products;  // of kernels of one: those of two; or null
-    bool adds_sums;                        // tile and chain know SplitTile::adds
+    const SplitGemmKernels* two_products;   // of kernels of one: those of two; or null
+    bool adds_sums;                         // tile and chain know SplitTile::adds
+    const SplitTapKernels* taps = nullptr;  // or null
     int b_terms() const { return products == 2 ? 1 : terms; }
     int word_bytes() const { return quads ? 8 : 4; }
 };

@@ -1,0 +1,45 @@
+// Convolutions in groups of 16 channels on tile units that multiply bf16 (SplitGemmKernels::taps).
+#ifndef QUOLL_LAYER_CPU_DWCONV_TILE_GROUPS_H
+#define QUOLL_LAYER_CPU_DWCONV_TILE_GROUPS_H
+
+#include "layer/cpu/gemm/split_gemm.h"
+#include "layer/cpu/unary/fused_activation.h"
+#include "layer/nn/convolution.h"
+
+namespace quoll {
+
+// A group is what a block of 16 channels has, so that no channels are moved; as a product of a
+// matrix it would leave half of a unit's step and half of its columns idle. Inputs and outputs are
+// bf16 of elempack 16. For other inputs there is ConvRunner.
+class TileGroups {
+public:
+    // Whether a library has kernels for them.
+#if defined(__x86_64__) || defined(__i386__)
+    static constexpr bool kBuilt = kHasTileUnits;
+#else
+    static constexpr bool kBuilt = false;
+#endif
+    // Packs the weights of `s` if these are such groups and the processor has a unit. Logs and
+    // returns kOutOfMemory.
+    int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
+    bool created() const { return kBuilt && kernels_; }
+    bool takes(DType dtype) const { return created() && dtype == DType::bf16; }
+    // bottom: as convolution_geometry accepted it for `g`, bf16, any elempack, with axes of its own
+    // for height and width. top is created.
+    int forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom, Mat& top,
+                const Option& opt) const;
+
+private:
+    struct Band;
+    class Call;
+
+    const SplitGemmKernels* kernels_ = nullptr;
+    int kernel_w_ = 0, kernel_h_ = 0;
+    Mat weights_;  // [group][bytes], as SplitTaps::b
+    Mat bias_;     // [group][16]; empty without
+    FusedActivation activation_;
+};
+
+}  // namespace quoll
+
+#endif
