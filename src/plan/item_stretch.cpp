@@ -52,13 +52,17 @@ int64_t gain_of(Layer& layer, const StepLayout& layout) {
     return 2 * values - cost_of(layer, in, out).bytes;
 }
 
-// Convolutions of all items are one product, which gains where those of an item would leave much of
-// a tile unit's rows idle.
-bool is_faster_whole(const Layer& layer, const PlanSegment::Step& step) {
-    enum { kFewPixels = 128 };
+// Convolutions of all items are one product. It fills the rows of tile units where items have few
+// pixels, and by measurement takes as long as the items where caches of the next level hold the
+// batch.
+bool is_faster_whole(const Layer& layer, const PlanSegment::Step& step, int64_t cache) {
+    enum { kFewPixels = 128, kNextLevel = 8 };
     if (!step.whole_batch || as<Pooling>(&layer)) return false;
-    const Shape& out = step.layout.outputs[0].shape;
-    return (int64_t)out.w * out.h * out.d < kFewPixels;
+    const StepLayout& layout = step.layout;
+    const Shape& out = layout.outputs[0].shape;
+    const int64_t item =
+        std::max(bytes_of(item_shapes(layout.arrives)), bytes_of(item_shapes(layout.outputs)));
+    return (int64_t)out.w * out.h * out.d < kFewPixels || item * out.n <= kNextLevel * cache;
 }
 
 void find_blobs(const ExecutionPlan& plan, const NetGraph& graph, ItemStretch* stretch) {
@@ -96,7 +100,7 @@ ItemStretch find_item_stretch(const ExecutionPlan& plan, const NetGraph& graph,
             gain = largest = 0, items = n;
         }
         if (n == 1) continue;
-        if (is_faster_whole(layer, step)) {
+        if (is_faster_whole(layer, step, cache)) {
             items = 1;
             continue;
         }
