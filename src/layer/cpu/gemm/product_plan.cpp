@@ -14,8 +14,12 @@ namespace quoll {
 
 namespace {
 
-// With fewer rows, reading B takes as long as all the rest, and tiles are mostly empty.
-enum { kManyRows = 8 };
+// With fewer rows, reading B takes as long as all the rest, and tiles are mostly empty. A packed B
+// of bf16 on tiles is half of what vectors read.
+enum { kManyRows = 8, kManyRowsOfBf16 = 2 };
+size_t many_rows(const SplitGemmKernels& split, double packings) {
+    return split.products == 1 && !split.vector_macs && packings == 0 ? kManyRowsOfBf16 : kManyRows;
+}
 
 // The time to pack a value for vectors, in multiply-adds.
 const double kPackedValue = 16;
@@ -30,7 +34,9 @@ TileShape shape_of(const GemmMatrix& g) {
 
 // Compares on one core, whatever the number of threads: see choose_conv_algorithm.
 bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double packings) {
-    if (g.m < kManyRows || g.k == 0 || g.a_k != 1 || g.m > INT_MAX || g.n > INT_MAX) return false;
+    if (g.m < many_rows(split, packings) || g.k == 0 || g.a_k != 1 || g.m > INT_MAX ||
+        g.n > INT_MAX)
+        return false;
     if (split.terms > 1 && (g.reduced_a || g.reduced_c)) return false;
     const TileShape shape = shape_of(g);
     if (!SplitPlan::is_supported(shape)) return false;
