@@ -253,12 +253,17 @@ TEST(SplitLayers, grouped_Convolution) {
 void expect_ieee(const Mat& got_packed, const Mat& want, float tolerance = 1e-4f);
 
 // In bf16, with and without values that are not finite, which stay where windows have them.
-void check_groups(int kernel, int stride, int dilation, const Shape& shape) {
+// inputs, outputs: of a group.
+void check_groups(int inputs, int outputs, int kernel, int stride, int dilation,
+                  const Shape& shape) {
+    SCOPED_TRACE(std::to_string(inputs) + " to " + std::to_string(outputs) + " channels, kernel " +
+                 std::to_string(kernel) + ", stride " + std::to_string(stride));
     const Emulation emulation;
-    const int channels = shape.c, values = channels * 16 * kernel * kernel;
+    const int groups = shape.c / inputs, channels = groups * outputs;
+    const int values = channels * inputs * kernel * kernel;
     const std::vector<std::pair<int, int>> params = {
-        {0, channels},  {1, kernel}, {3, stride},        {12, dilation}, {4, kernel / 2},
-        {14, dilation}, {5, 1},      {7, channels / 16}, {6, values}};
+        {0, channels},  {1, kernel}, {3, stride}, {12, dilation}, {4, kernel / 2},
+        {14, dilation}, {5, 1},      {7, groups}, {6, values}};
     const std::vector<Mat> weights = {random_mat(Shape(values)), random_mat(Shape(channels))};
     const double one =
         LayerRuns("ConvolutionDepthWise", params, weights, {random_mat(shape)}, {}).error(1);
@@ -266,7 +271,7 @@ void check_groups(int kernel, int stride, int dilation, const Shape& shape) {
 
     Mat in = random_mat(shape);
     in.channel(3).row(2)[4] = INFINITY, in.channel(17).row(shape.h - 1)[0] = NAN;
-    in.channel(channels - 1).row(0)[shape.w - 1] = -INFINITY;
+    in.channel(shape.c - 1).row(0)[shape.w - 1] = -INFINITY;
     Mat stored, wide;
     cast_float32_to_bfloat16(in, stored);
     cast_bfloat16_to_float32(stored, wide);
@@ -282,12 +287,17 @@ void check_groups(int kernel, int stride, int dilation, const Shape& shape) {
     expect_ieee(got[0], want[0], 1e-2f);
 }
 
-TEST(SplitLayers, groups_of_16_channels) {
+TEST(SplitLayers, narrow_groups) {
     QUOLL_NEED_KERNELS();
     for (int kernel : {2, 3, 5})
-        for (int stride : {1, 2}) check_groups(kernel, stride, 1, Shape(21, 13, 48));
-    check_groups(3, 1, 2, Shape(50, 37, 32));
-    check_groups(3, 3, 1, Shape(5, 9, 32));
+        for (int stride : {1, 2}) check_groups(16, 16, kernel, stride, 1, Shape(21, 13, 48));
+    check_groups(16, 16, 3, 1, 2, Shape(50, 37, 32));
+    check_groups(16, 16, 3, 3, 1, Shape(5, 9, 32));
+    check_groups(24, 24, 3, 1, 1, Shape(19, 9, 48));
+    check_groups(24, 40, 3, 2, 1, Shape(20, 11, 48));
+    check_groups(32, 32, 3, 1, 1, Shape(17, 21, 64));
+    check_groups(56, 56, 1, 1, 1, Shape(9, 7, 112));
+    check_groups(8, 24, 5, 1, 1, Shape(13, 8, 32));
 }
 
 TEST(SplitLayers, InnerProduct) {

@@ -16,7 +16,7 @@ namespace quoll {
 namespace {
 
 enum {
-    kWidth = kSplitTapChannels,
+    kWidth = 16,  // channels of a group, which are a block of the blobs
     kPixelBytes = kWidth * sizeof(uint16_t),
     kCallRows = kSplitTapTiles * kUnitRows,
     // Of the input that is laid out at a time: with weights and sums it stays in the first-level
@@ -24,27 +24,27 @@ enum {
     kBandBytes = 24 << 10
 };
 
-// Bytes of a group's weights: two taps of a row fill a step, the last one of an odd number half.
-size_t weight_bytes(int kernel_w, int kernel_h) {
-    return (size_t)kernel_w * kernel_h * kWidth * kPixelBytes;
+}  // namespace
+
+// Steps share a row of taps equally: with a shorter last one, filled up with zeros, infinite values
+// beside the window would make NaN of its sums.
+int TileGroups::make_steps() const {
+    int steps = (tap_row_bytes() + kUnitRowBytes - 1) / kUnitRowBytes;
+    while (tap_row_bytes() % (4 * steps)) steps++;
+    return tap_row_bytes() / steps;
 }
 
 // A group's weights from [output][input][tap].
-void pack_taps(const float* from, int kernel_w, int kernel_h, uint16_t* to) {
-    const int taps = kernel_w * kernel_h;
-    for (int y = 0; y < kernel_h; y++) {
-        for (int x = 0; x < kernel_w; x += 2) {
-            const int pairs = std::min(2, kernel_w - x) * kWidth / 2;
-            for (int i = 0; i < pairs * kWidth * 2; i++, to++) {
-                const int k = i / (kWidth * 2) * 2 + i % 2, n = i / 2 % kWidth;
-                const int tap = y * kernel_w + x + k / kWidth;
-                *to = float32_to_bfloat16(from[(n * kWidth + k % kWidth) * taps + tap]);
-            }
+void TileGroups::pack_taps(const float* from, uint16_t* to) const {
+    const int taps = kernel_w_ * kernel_h_;
+    for (int y = 0; y < kernel_h_; y++) {
+        for (int i = 0; i < kernel_w_ * kWidth * kWidth; i++, to++) {
+            const int k = i / (kWidth * 2) * 2 + i % 2, n = i / 2 % kWidth;
+            const int tap = y * kernel_w_ + k / kWidth;
+            *to = float32_to_bfloat16(from[(n * kWidth + k % kWidth) * taps + tap]);
         }
     }
 }
-
-}  // namespace
 
 int TileGroups::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
     kernels_ = nullptr;
@@ -55,18 +55,18 @@ int TileGroups::create(const Layer& layer, const ConvolutionFields& s, const Opt
         s.weight_data_size != s.num_output * kWidth * s.maxk())
         return kOk;
     kernel_w_ = s.kernel_w, kernel_h_ = s.kernel_h;
-    const size_t bytes = weight_bytes(kernel_w_, kernel_h_);
-    weights_.create((int)(bytes / sizeof(float)), s.group);
-    if (s.bias_term) bias_.create(kWidth, s.group);
-    if (weights_.empty() || (s.bias_term && bias_.empty())) {
+    step_bytes_ = make_steps();
+    const int values = kWidth * kWidth * s.maxk();  // of a group
+    weights_.create(values / 2, s.group);
+    bias_.create(kWidth, s.group);
+    if (weights_.empty() || bias_.empty()) {
         layer.fail("out of memory for %d weights", s.weight_data_size);
         return kOutOfMemory;
     }
-    for (int i = 0; i < s.group; i++) {
-        pack_taps((const float*)s.weight_data + (size_t)i * kWidth * kWidth * s.maxk(), kernel_w_,
-                  kernel_h_, (uint16_t*)weights_.row(i));
-        if (s.bias_term) std::copy_n((const float*)s.bias_data + i * kWidth, kWidth, bias_.row(i));
-    }
+    for (int i = 0; i < s.group; i++)
+        pack_taps((const float*)s.weight_data + (size_t)i * values, (uint16_t*)weights_.row(i));
+    bias_.fill(0.f);
+    if (s.bias_term) std::copy_n((const float*)s.bias_data, s.num_output, (float*)bias_);
     activation_ =
         FusedActivation(host_kernel_set(), Activation(s.activation_type, s.activation_params),
                         opt.use_bf16_storage);
@@ -114,13 +114,14 @@ public:
         : layer_(layer), g_(g), in_(in), out_(out) {
         pitch_ = (g.x.out - 1) * g.x.stride + g.x.kernel;
         row_bytes_ = (size_t)pitch_ * kPixelBytes;
-        const int more = std::max(1, (int)(kBandBytes / (row_bytes_ * g.y.stride)) - rows_of(1));
-        const int rows = std::min(g.y.out, more);
+        const int most = (int)(kBandBytes / row_bytes_);
+        const int fitting = (most - g.y.extent()) / g.y.stride + 1;
+        const int rows = std::min(g.y.out, std::max(1, fitting));
         bands_ = (g.y.out + rows - 1) / rows;
         whole_.make(g, pitch_, rows);
         last_.make(g, pitch_, g.y.out - (bands_ - 1) * rows);
     }
-    int64_t tasks() const { return (int64_t)out_.c * bands_; }
+    int64_t tasks() const { return (int64_t)g_.group * bands_; }
     // Of a thread: tiles read behind the last row, too.
     size_t workspace() const {
         return rows_of(whole_.rows) * row_bytes_ +
@@ -130,14 +131,16 @@ public:
         const int group = (int)(task / bands_), first = (int)(task % bands_) * whole_.rows;
         const Band& band = first + whole_.rows >= g_.y.out ? last_ : whole_;
         lay_out(group, first, band.rows, copy);
-        SplitStore store = store_of(group, first);
         SplitTaps taps = {};
         taps.a_row = g_.x.stride * kPixelBytes;
         taps.a_tap_row = (ptrdiff_t)(g_.y.dilation * row_bytes_);
-        taps.kernel_w = g_.x.kernel, taps.kernel_h = g_.y.kernel;
+        taps.steps = layer_.tap_row_bytes() / layer_.step_bytes_;
+        taps.step_bytes = layer_.step_bytes_;
+        taps.tap_rows = g_.y.kernel;
         taps.b = (const char*)layer_.weights_.row(group);
         alignas(64) float sums[kCallRows * kWidth];
         taps.sums = sums;
+        SplitStore store = store_of(group, first);
         for (size_t tile = 0; tile < (*band.starts).size(); tile += kSplitTapTiles) {
             for (int i = 0; i < kSplitTapTiles; i++) taps.a[i] = copy + band.starts[tile + i];
             layer_.kernels_->taps->run(taps);
@@ -162,15 +165,16 @@ private:
                 continue;
             }
             const char* const from = channel + ((top + i) * g_.x.in + skipped) * kPixelBytes;
-            memset(to, 0, left * kPixelBytes);
-            memcpy(to + left * kPixelBytes, from, inside * kPixelBytes);
-            memset(to + (left + inside) * kPixelBytes, 0, (pitch_ - left - inside) * kPixelBytes);
+            memset(to, 0, (size_t)left * kPixelBytes);
+            memcpy(to + left * kPixelBytes, from, (size_t)inside * kPixelBytes);
+            memset(to + (left + inside) * kPixelBytes, 0,
+                   (size_t)(pitch_ - left - inside) * kPixelBytes);
         }
     }
     SplitStore store_of(int group, int first) const {
         SplitStore store = {};
         store.width = store.columns = store.group = kWidth;
-        store.bias = layer_.bias_.empty() ? nullptr : layer_.bias_.row(group);
+        store.bias = layer_.bias_.row(group);
         store.c = (char*)out_.channel(group).data + (size_t)first * g_.x.out * kPixelBytes;
         store.bf16 = true;
         store.low = layer_.activation_.low, store.high = layer_.activation_.high;
@@ -201,7 +205,7 @@ int TileGroups::forward(const ConvolutionFields& s, const ConvGeometry& g, const
     if (copies.empty()) return kOutOfMemory;
     run_region(call.tasks(), threads, [&](Claims& claims) {
         char* const copy = copies.row<char>(claims.thread());
-        kernels_->taps->begin();
+        kernels_->taps->begin(step_bytes_);
         for (int64_t i, end; claims.next(&i, &end);)
             for (; i < end; i++) call.run(i, copy);
         kernels_->end();

@@ -8,8 +8,9 @@
 
 namespace quoll {
 
-// A group is what a block of 16 channels has, so that no channels are moved; as a product of a
-// matrix it would leave half of a unit's step and half of its columns idle. Inputs and outputs are
+// A group is a block of the blobs' channels, and its windows are rows of a copy of the block; as a
+// product of matrices it would leave half of a unit's steps and columns idle. By measurement other
+// widths, whose channels would have to be joined from blocks, are slower so. Inputs and outputs are
 // bf16 of elempack 16. For other inputs there is ConvRunner.
 class TileGroups {
 public:
@@ -33,10 +34,14 @@ private:
     struct Band;
     class Call;
 
+    int tap_row_bytes() const { return kernel_w_ * 16 * (int)sizeof(uint16_t); }
+    int make_steps() const;
+    void pack_taps(const float* from, uint16_t* to) const;
+
     const SplitGemmKernels* kernels_ = nullptr;
-    int kernel_w_ = 0, kernel_h_ = 0;
-    Mat weights_;  // [group][bytes], as SplitTaps::b
-    Mat bias_;     // [group][16]; empty without
+    int kernel_w_ = 0, kernel_h_ = 0, step_bytes_ = 0;
+    Mat weights_;  // [group][values], as SplitTaps::b
+    Mat bias_;     // [group][16]
     FusedActivation activation_;
 };
 

@@ -96,21 +96,21 @@ struct SplitEpilogue {
 typedef void (*SplitDirectKernel)(const SplitTile& tile, const SplitStore& store);
 typedef void (*SplitChainKernel)(const SplitTile& tile, const SplitEpilogue& epilogue);
 
-// Tiles of a convolution of kSplitTapChannels channels whose input, bf16, lies pixel after pixel:
-// two taps side by side are the 64 bytes of a step, the last one of an odd number is half a step.
-// Row m of tile i reads the windows from a[i] + m * a_row on, whose rows of taps are a_tap_row
-// bytes apart, and gives sums[(i * kUnitRows + m) * 16 + n]. B is [tap row][two taps, or the
-// last][k / 2] [n][k % 2].
-enum { kSplitTapChannels = 16, kSplitTapTiles = 4 };
+// Tiles of a convolution of few channels whose input, bf16, lies pixel after pixel, so that the
+// taps of a row of the window follow each other: they are `steps` steps of k of step_bytes, a
+// multiple of 4 up to kUnitRowBytes. Row m of tile i reads the windows from a[i] + m * a_row on,
+// whose rows are a_tap_row bytes apart, and gives sums[(i * kUnitRows + m) * 16 + n]. B, of 16
+// columns, is [row of taps][k / 2][n][k % 2].
+enum { kSplitTapTiles = 4 };
 struct SplitTaps {
     const char* a[kSplitTapTiles];
     ptrdiff_t a_row, a_tap_row;
-    int kernel_w, kernel_h;
+    int tap_rows, steps, step_bytes;
     const char* b;
     float* sums;  // aligned to 64 bytes
 };
 struct SplitTapKernels {
-    void (*begin)();  // in place of SplitGemmKernels::begin
+    void (*begin)(int step_bytes);  // in place of SplitGemmKernels::begin
     void (*run)(const SplitTaps& taps);
 };
 
