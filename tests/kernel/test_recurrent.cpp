@@ -1,14 +1,19 @@
 // Every kernel of the recurrent family on every ISA against the definition in double.
 #include <gtest/gtest.h>
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 #include <random>
 #include <string>
 #include <vector>
 
+#include "emulated/emulation.h"
 #include "guarded.h"
 #include "layer/cpu/common/kernel_set.h"
 #include "layer/cpu/recurrent/recurrent.h"
+#include "layer/cpu/recurrent/recurrent_units.h"
+#include "layer/cpu/registry/kernel_rows.h"
 
 using namespace quoll;
 
@@ -96,6 +101,162 @@ TEST(Recurrent, rounded) {
             for (const Entry& entry : kEntries)
                 check(entry, rounded->*entry.kernel, n, n % 3 ? 1.f : 20.f, 0x1p-12);
     }
+}
+
+// Steps on tile units, as UnitSteps prepares them.
+struct UnitCase {
+    RecurrentUnitKernel RecurrentUnitKernels::*kernel;
+    size_t gates;
+    double (*expected)(const double* x, const double* h, double before, double* cell);
+};
+const UnitCase kUnitCases[] = {{&RecurrentUnitKernels::lstm, 4, lstm_case},
+                               {&RecurrentUnitKernels::gru, 3, gru_case},
+                               {&RecurrentUnitKernels::rnn, 1, rnn_case}};
+
+float to_bf16_and_back(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+
+template <class T>
+T* aligned(std::vector<T>* values) {
+    return (T*)(((uintptr_t)values->data() + 63) / 64 * 64);
+}
+
+void check_units(const UnitCase& c, const RecurrentUnitKernels& kernels, size_t n, int items) {
+    SCOPED_TRACE(std::to_string(c.gates) + " gates, n " + std::to_string(n) + ", items " +
+                 std::to_string(items));
+    std::mt19937 rng((unsigned)(n + items));
+    std::uniform_real_distribution<float> uniform(-1.f, 1.f);
+    const auto random = [&](size_t count, float factor) {
+        std::vector<float> values(count);
+        for (float& v : values) v = factor * uniform(rng);
+        return values;
+    };
+    std::vector<float> weights = random(c.gates * n * n, 2.f / sqrtf((float)n));
+    for (float& w : weights) w = to_bf16_and_back(w);
+    const std::vector<float> bias = random(n, 1.f), x = random(items * c.gates * n, 1.f);
+    std::vector<float> before = random(items * n, 1.f), cells = random(items * n, 1.f);
+    const bool precise = items <= kPreciseItems;
+    const std::vector<float> old_cells = cells;
+
+    const size_t steps = (n + kCellK - 1) / kCellK, units = cell_group_tiles((int)c.gates);
+    const size_t groups = (n + units * kCellColumns - 1) / (units * kCellColumns);
+    const size_t of_tile = kCellTileBytes / 2, tiles = units * c.gates;
+    std::vector<uint16_t> packed(groups * steps * tiles * of_tile + 32);
+    for (size_t g = 0; g < c.gates; g++) {
+        for (size_t u = 0; u < n; u++) {
+            for (size_t k = 0; k < n; k++) {
+                const size_t group = u / (units * kCellColumns);
+                const size_t tile = units == 1 ? g : u / kCellColumns % units;
+                uint32_t bits;
+                memcpy(&bits, &weights[(g * n + u) * n + k], 4);
+                aligned(&packed)[((group * steps + k / kCellK) * tiles + tile) * of_tile +
+                                 k % 16 * 32 + u % kCellColumns * 2 + k / 16 % 2] = bits >> 16;
+            }
+        }
+    }
+
+    RecurrentUnitStep step = {};
+    step.items = items, step.rows = precise ? 2 * items : items;
+    step.n = n;
+    std::vector<uint16_t> state(steps * step.rows * kCellK + 32);
+    step.state = aligned(&state);
+    step.weights = aligned(&packed);
+    for (size_t g = 0; g < c.gates; g++) step.gate[g] = g * n;
+    step.last_bias = bias.data();
+    std::vector<float> after(items * n, 9.f);
+    const int ended = items > 2 ? 1 : -1;
+    const float *xs[kUnitItems], *states[kUnitItems];
+    float* ys[kUnitItems];
+    for (int i = 0; i < items; i++) {
+        xs[i] = i == ended ? nullptr : &x[i * c.gates * n];
+        states[i] = &before[i * n], ys[i] = &after[i * n];
+    }
+    step.x = xs, step.before = states, step.y = ys, step.cell = cells.data();
+    // In two parts.
+    step.first_group = 0, step.end_group = groups / 2;
+    kernels.begin(step.rows);
+    if (step.end_group > 0) (kernels.*c.kernel)(step);
+    step.first_group = groups / 2, step.end_group = groups;
+    (kernels.*c.kernel)(step);
+    kernels.end();
+
+    for (int i = 0; i < items; i++) {
+        for (size_t u = 0; u < n; u++) {
+            if (i == ended) {
+                ASSERT_EQ(after[i * n + u], 9.f);
+                continue;
+            }
+            double gx[4], gh[4], cell = old_cells[i * n + u];
+            for (size_t g = 0; g < c.gates; g++) {
+                gx[g] = x[(i * c.gates + g) * n + u];
+                gh[g] = g == 2 && c.gates == 3 ? bias[u] : 0;
+                for (size_t k = 0; k < n; k++) {
+                    const float h = before[i * n + k];
+                    gh[g] +=
+                        (double)weights[(g * n + u) * n + k] * (precise ? h : to_bf16_and_back(h));
+                }
+            }
+            const double want = c.expected(gx, gh, before[i * n + u], &cell);
+            ASSERT_NEAR(after[i * n + u], want, 0x1p-11) << "item " << i << " unit " << u;
+            if (c.gates == 4) {
+                ASSERT_NEAR(cells[i * n + u], cell, 0x1p-11);
+            }
+        }
+    }
+}
+
+TEST(Recurrent, units) {
+    const Emulation emulation;
+    int rows = 0;
+    for_kernel_rows<RecurrentUnitKernels>(
+        KernelSlot::recurrent_units, host_cpu_features(),
+        [&](const KernelRow& row, const RecurrentUnitKernels& kernels) {
+            SCOPED_TRACE(row.name);
+            rows++;
+            for (const UnitCase& c : kUnitCases)
+                for (size_t n : {16, 32, 48, 64, 80, 128})
+                    for (int items : {1, 2, 4, 5, 16}) check_units(c, kernels, n, items);
+        });
+    if (!rows) GTEST_SKIP() << "neither AMX nor AVX-512 to emulate it";
+}
+
+// An infinite state gives what it gives in IEEE arithmetic, to its item alone.
+TEST(Recurrent, units_keep_infinities) {
+    const Emulation emulation;
+    for_kernel_rows<RecurrentUnitKernels>(
+        KernelSlot::recurrent_units, host_cpu_features(),
+        [&](const KernelRow& row, const RecurrentUnitKernels& kernels) {
+            SCOPED_TRACE(row.name);
+            for (float first : {INFINITY, NAN}) {
+                const size_t n = 16;
+                std::vector<uint16_t> weights(4 * 512 + 32), state(4 * kCellK + 32);
+                for (size_t u = 0; u < n; u++) aligned(&weights)[u * 2] = 0x3f80;  // of k = 0
+                std::vector<float> x(n), y(2 * n), before(2 * n);
+                before[0] = first;
+                const float* xs[] = {x.data(), x.data()};
+                const float* states[] = {&before[0], &before[n]};
+                float* ys[] = {&y[0], &y[n]};
+                RecurrentUnitStep step = {};
+                step.state = aligned(&state), step.weights = aligned(&weights);
+                step.items = 2, step.rows = 4, step.n = n, step.end_group = 1;
+                step.x = xs, step.before = states, step.y = ys;
+                kernels.begin(step.rows);
+                kernels.rnn(step);
+                kernels.end();
+                for (size_t u = 0; u < n; u++) {
+                    if (isnan(first))
+                        EXPECT_TRUE(isnan(y[u]));
+                    else
+                        EXPECT_NEAR(y[u], 1.f, 0x1p-11);
+                    EXPECT_EQ(y[n + u], 0.f);
+                }
+            }
+        });
 }
 
 TEST(Recurrent, nan_stays) {

@@ -361,6 +361,7 @@ const LayerCase kLayers[] = {
     {"OnnxLSTM", "0=128 1=65536 2=2 6=1", {Shape(64, 8, 6)}},
     {"OnnxLSTM", "0=128 1=33792 6=1", {Shape(66, 7, 6)}},
     {"OnnxGRU", "0=128 1=24576 6=1", {Shape(64, 9, 6)}},
+    {"OnnxLSTM", "0=272 1=34816 6=1", {Shape(32, 5, 6)}},
     {"Softmax", "1=1", {Shape(50, 40, 60)}},
     {"Softmax", "0=1 1=1", {Shape(50, 40, 60)}},
     {"Softmax", "0=2 1=1", {Shape(50, 40, 60)}},

@@ -12,6 +12,9 @@ static const std::vector<LayerCase> kCases = {
         .terms(19)
         .outputs(2)
         .weights("weight_hc_data", -.2f, .2f),
+    LayerCase({Shape(3, 5), Shape(64, 1)}, "0=64 1=576 2=1")
+        .terms(67)
+        .weights("weight_hc_data", -.2f, .2f),
 };
 QUOLL_LAYER_CASES(GRU, kCases)
 

@@ -9,6 +9,10 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(3, 5)}, "0=16 1=384 2=2").terms(19).outputs(3),
     LayerCase({Shape(3, 6)}, "0=5 1=132 3=11").terms(25).outputs(3),
     LayerCase({Shape(3, 6), Shape(20, 2), Shape(9, 2)}, "0=20 1=216 2=2 3=9").terms(30).outputs(3),
+    LayerCase({Shape(16, 9), Shape(48, 2), Shape(48, 2)}, "0=48 1=6144 2=2")
+        .terms(65)
+        .outputs(3)
+        .weights("weight_hc_data", -.2f, .2f),
 };
 QUOLL_LAYER_CASES(LSTM, kCases)
 

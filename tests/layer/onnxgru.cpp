@@ -23,6 +23,15 @@ static const std::vector<LayerCase> kCases = {
         .outputs(2),
     LayerCase({Shape(3, 2, 4), Shape(3, 9, 1), Shape(3, 9, 1), Shape(18, 1)}, "0=3 11=1 6=1")
         .terms(8),
+    LayerCase({Shape(4, 5, 30), Shape(32, 5, 2)}, "0=32 1=768 2=2 4=1 6=1 9=1")
+        .weights("recurrent_data", -.2f, .2f)
+        .terms(37)
+        .outputs(2),
+    LayerCase({Shape(4, 5, 30), Shape(5, DType::s32)}, "0=32 1=384 4=1 6=1 8=1")
+        .range(1, 1, 30)
+        .weights("recurrent_data", -.2f, .2f)
+        .terms(37)
+        .outputs(2),
 };
 QUOLL_LAYER_CASES(OnnxGRU, kCases)
 

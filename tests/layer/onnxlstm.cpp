@@ -30,6 +30,21 @@ static const std::vector<LayerCase> kCases = {
         .int8_weights()
         .terms(34),  // a gap behind the row
     LayerCase({Shape(33, 7)}, "0=40 1=5280 15=1 16=1").int8_weights().terms(41).outputs(3),
+    // Sizes of tile units, whose products of the input are made in parts if there are no lengths.
+    LayerCase({Shape(4, 3, 6), Shape(3, DType::s32), Shape(48, 3, 2)},
+              "0=48 1=1536 2=2 6=1 8=1 9=1")
+        .range(1, 1, 6)
+        .weights("recurrent_data", -.2f, .2f)
+        .terms(53)
+        .outputs(3),
+    LayerCase({Shape(4, 18, 9)}, "0=16 1=512 2=2 6=1")
+        .weights("recurrent_data", -.2f, .2f)
+        .terms(21)
+        .outputs(3),
+    LayerCase({Shape(4, 7, 18)}, "0=16 1=256 2=1 3=1 6=1")
+        .weights("recurrent_data", -.2f, .2f)
+        .terms(21)
+        .outputs(3),
 };
 QUOLL_LAYER_CASES(OnnxLSTM, kCases)
 

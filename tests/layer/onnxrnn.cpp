@@ -14,6 +14,10 @@ static const std::vector<LayerCase> kCases = {
         .terms(22)
         .outputs(2),
     LayerCase({Shape(3, 2, 4), Shape(3, 3, 1), Shape(3, 3, 1)}, "0=3 11=1").terms(8),
+    LayerCase({Shape(4, 5, 6)}, "0=80 1=640 2=2 6=1")
+        .weights("recurrent_data", -.2f, .2f)
+        .terms(85)
+        .outputs(2),
 };
 QUOLL_LAYER_CASES(OnnxRNN, kCases)
 

@@ -15,6 +15,9 @@ static const std::vector<LayerCase> kCases = {
         .terms(19)
         .weights("weight_hc_data", -.2f, .2f),
     LayerCase({Shape(5)}, "0=4 1=20").terms(9),
+    LayerCase({Shape(3, 5), Shape(80, 2)}, "0=80 1=480 2=2")
+        .terms(83)
+        .weights("weight_hc_data", -.2f, .2f),
 };
 QUOLL_LAYER_CASES(RNN, kCases)
 

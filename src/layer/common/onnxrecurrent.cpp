@@ -233,7 +233,7 @@ int OnnxRecurrent::round_input(const Layer& layer, const Option& opt, Mat* x) co
 }
 
 struct OnnxRecurrent::Buffers {
-    float* x;       // [rows of X][gates][hidden_size]
+    float* x;       // [rows of X, or of kept_steps()][gates][hidden_size]
     float* h;       // [batch][gates][hidden_size]
     float* rest;    // [batch][hidden_size]: input, then product of a last gate of its own
     float* hidden;  // [batch][hidden_size]
@@ -244,38 +244,52 @@ struct OnnxRecurrent::Buffers {
 
 enum { kProductRows = 64 };
 
-// The products of all rows of X, in the order of its memory without gaps.
-int OnnxRecurrent::input_products(const Weights& w, int d, const Mat& x, float* out,
-                                  const Option& opt) const {
+// So many of X's channels without gaps that their products stay in cache.
+static int channels_in_cache(const Mat& x) {
+    return x.cstep == (size_t)x.w * x.h && x.h > 0 ? std::max(1, kProductRows / x.h) : 1;
+}
+
+// The products of the rows of X's channels from `first` to `end`, in the order of its memory
+// without gaps.
+int OnnxRecurrent::input_products(const Weights& w, int d, const Mat& x, int first, int end,
+                                  float* out, const Option& opt) const {
     const size_t rows = (size_t)gates_ * hidden_size;
-    if (x.dims == 3 && x.h == 1) return multiply(w, kInput, d, x, x.cstep, x.c, out, opt);
-    // So many channels without gaps that the results stay in cache.
-    const bool gapless = x.cstep == (size_t)x.w * x.h;
-    const int some = gapless && x.h > 0 ? std::max(1, kProductRows / x.h) : 1;
-    for (int q = 0; q < x.c; q += some)
-        QUOLL_RETURN_IF_ERROR(multiply(w, kInput, d, (const float*)x.data + q * x.cstep, x.w,
-                                       x.h * std::min(some, x.c - q), out + (size_t)q * x.h * rows,
-                                       opt));
+    const float* const from = x;
+    if (x.dims == 3 && x.h == 1)
+        return multiply(w, kInput, d, from + first * x.cstep, x.cstep, end - first, out, opt);
+    const int some = channels_in_cache(x);
+    for (int q = first; q < end; q += some)
+        QUOLL_RETURN_IF_ERROR(multiply(w, kInput, d, from + q * x.cstep, x.w,
+                                       x.h * std::min(some, end - q),
+                                       out + (size_t)(q - first) * x.h * rows, opt));
     return kOk;
 }
 
-int OnnxRecurrent::run_step(const Weights& w, int d, int step, const Buffers& b, const Geometry& g,
-                            const Option& opt) const {
-    const size_t rows = (size_t)gates_ * hidden_size;
+enum { kFewestSteps = 4 };
+
+// Steps whose products of the input are made at a time: few, which then stay in cache, where X's
+// channels are those of one time.
+int OnnxRecurrent::kept_steps(const Mat& x, const Geometry& g) const {
+    if (x.dims != 3 || x.h == 1 || layout == 1 || (g.lens && direction != 0)) return g.steps;
+    const int some = channels_in_cache(x);
+    return std::min(g.steps, (kFewestSteps + some - 1) / some * some);
+}
+
+int OnnxRecurrent::run_step(const Weights& w, int d, int step, const RecurrentSteps& all,
+                            const Buffers& b, const Option& opt) const {
+    const int items = all.items;
     const size_t h_rows = (size_t)w.product[kHidden].rows;
     Function f[3];
     functions_of(d, f);
     const auto state_of = [&](int i) {
-        const int t = direction == 1 || d == 1 ? b.lens[i] - 1 - step : step;
-        const size_t row = layout == 1 ? (size_t)i * g.steps + t : (size_t)t * g.batch + i;
-        return Step{b.x + row * rows,
+        return Step{all.input(i, step),
                     b.h + i * h_rows,
                     w.peephole,
                     b.hidden + (size_t)i * hidden_size,
                     b.cell + (size_t)i * hidden_size,
                     f};
     };
-    const size_t values = (size_t)g.batch * hidden_size;
+    const size_t values = (size_t)items * hidden_size;
     const bool rounds = round_inputs && !rounds_rows();
     if (rounds) {
         ByteRounding bytes;
@@ -283,26 +297,60 @@ int OnnxRecurrent::run_step(const Weights& w, int d, int step, const Buffers& b,
         bytes.round(b.hidden, values, b.rest);
     }
     QUOLL_RETURN_IF_ERROR(
-        multiply(w, kHidden, d, rounds ? b.rest : b.hidden, hidden_size, g.batch, b.h, opt));
-    float* const products = b.rest + (size_t)g.batch * hidden_size;
+        multiply(w, kHidden, d, rounds ? b.rest : b.hidden, hidden_size, items, b.h, opt));
+    float* const products = b.rest + values;
     if (splits_last_gate()) {
-        memcpy(b.rest, b.hidden, (size_t)g.batch * hidden_size * sizeof(float));
-        for (int i = 0; i < g.batch; i++)
+        memcpy(b.rest, b.hidden, values * sizeof(float));
+        for (int i = 0; i < items; i++)
             if (step < b.lens[i]) reset(state_of(i), b.rest + (size_t)i * hidden_size);
-        QUOLL_RETURN_IF_ERROR(
-            multiply(w, kLastGate, d, b.rest, hidden_size, g.batch, products, opt));
+        QUOLL_RETURN_IF_ERROR(multiply(w, kLastGate, d, b.rest, hidden_size, items, products, opt));
     }
     const auto update_item = [&](int i) {
         if (step >= b.lens[i]) return;
         const Step s = state_of(i);
         update(s, products + (size_t)i * hidden_size);
-        const int t = direction == 1 || d == 1 ? b.lens[i] - 1 - step : step;
-        memcpy(b.y + t * g.y_t + d * g.y_d + i * g.y_b, s.hidden, hidden_size * sizeof(float));
+        memcpy(all.output(i, step), s.hidden, hidden_size * sizeof(float));
     };
     typedef decltype(update_item) UpdateItem;
     for_each_item(
-        g.batch, [](const void* update, int i) { (*(const UpdateItem*)update)(i); }, &update_item,
+        items, [](const void* update, int i) { (*(const UpdateItem*)update)(i); }, &update_item,
         opt);
+    return kOk;
+}
+
+// All steps, from the states in b.hidden and b.cell.
+int OnnxRecurrent::run_steps(const Weights& w, int d, const Mat& x, const Buffers& b,
+                             const Geometry& g, const Option& opt) const {
+    const size_t rows = (size_t)gates_ * hidden_size;
+    const bool batch_first = layout == 1, reverse = direction == 1 || d == 1;
+    RecurrentSteps all = {g.batch,
+                          b.lens,
+                          reverse,
+                          b.x,
+                          0,
+                          batch_first ? rows : rows * g.batch,
+                          batch_first ? rows * g.steps : rows,
+                          b.hidden,
+                          has_cell_ ? b.cell : nullptr,
+                          b.y + d * g.y_d,
+                          g.y_t,
+                          g.y_b};
+    const int kept = kept_steps(x, g);
+    for (int first = 0; first < g.steps; first += kept) {
+        const int end = std::min(g.steps, first + kept);
+        if (kept < g.steps) {
+            all.x_first = reverse ? g.steps - end : first;
+            QUOLL_RETURN_IF_ERROR(
+                input_products(w, d, x, all.x_first, all.x_first + end - first, b.x, opt));
+        } else {
+            QUOLL_RETURN_IF_ERROR(input_products(w, d, x, 0, x.c, b.x, opt));
+        }
+        int result = kOk;
+        if (!kMayRunWhole || !run_whole(d, all, first, end, opt, &result))
+            for (int step = first; step < end && result == kOk; step++)
+                result = run_step(w, d, step, all, b, opt);
+        QUOLL_RETURN_IF_ERROR(result);
+    }
     return kOk;
 }
 
@@ -324,9 +372,7 @@ int OnnxRecurrent::run_direction(const Weights& w, int d, const Mat& x,
             memcpy(states[k] + (size_t)i * hidden_size,
                    value_at(bottoms[inputs[k]], d * g.state_d + i * g.state_b), bytes);
     }
-    QUOLL_RETURN_IF_ERROR(input_products(w, d, x, b.x, opt));
-    for (int step = 0; step < g.steps; step++)
-        QUOLL_RETURN_IF_ERROR(run_step(w, d, step, b, g, opt));
+    QUOLL_RETURN_IF_ERROR(run_steps(w, d, x, b, g, opt));
     for (size_t k = 1; k < tops.size(); k++)
         for (int i = 0; i < g.batch; i++)
             memcpy(value_at(tops[k], d * g.state_d + i * g.state_b),
@@ -362,7 +408,7 @@ int OnnxRecurrent::onnx_forward(const Layer& layer, const std::vector<Mat>& bott
         if (inputs[i]) QUOLL_RETURN_IF_ERROR(flat_weight(layer, bottoms[inputs[i]], opt, &flat[i]));
     Allocator* const a = opt.workspace_allocator;
     const int n = hidden_size, rows = gates_ * n;
-    Mat x(rows, g.steps, g.batch, (size_t)4u, a), h(rows, g.batch, (size_t)4u, a);
+    Mat x(rows, kept_steps(input, g), g.batch, (size_t)4u, a), h(rows, g.batch, (size_t)4u, a);
     Mat states(n, g.batch, 4, (size_t)4u, a), lens(Shape(g.batch, DType::s32), 1, a);
     if (x.empty() || h.empty() || states.empty() || lens.empty()) return kOutOfMemory;
     QUOLL_RETURN_IF_ERROR(lengths(layer, g.lens ? &bottoms[g.lens] : nullptr, g, lens));
@@ -373,7 +419,7 @@ int OnnxRecurrent::onnx_forward(const Layer& layer, const std::vector<Mat>& bott
     const bool batch_first = tops[0].dims == 4 && layout == 1;
     g.y_t = batch_first ? (size_t)n * num_directions() : tops[0].cstep;
     g.y_b = batch_first ? tops[0].cstep : n;
-    tops[0].fill(0.f);
+    if (g.lens) tops[0].fill(0.f);
     for (int d = 0; d < num_directions(); d++) {
         Weights made;
         if (dynamic_weight) QUOLL_RETURN_IF_ERROR(make_weights(flat, d, a, &made));

@@ -4,6 +4,7 @@
 #ifndef QUOLL_LAYER_ONNXRECURRENT_H
 #define QUOLL_LAYER_ONNXRECURRENT_H
 
+#include "layer/common/recurrent_steps.h"
 #include "layer/common/schema.h"
 
 namespace quoll {
@@ -120,6 +121,11 @@ protected:
     virtual void for_each_item(int count, ItemRun run, const void* context, const Option&) const {
         for (int i = 0; i < count; i++) run(context, i);
     }
+    // Runs the steps from `first` to `end` as a whole and returns true, with 0 or a negative code
+    // in *result; or returns false, and they are run product by product.
+    virtual bool run_whole(int, const RecurrentSteps&, int, int, const Option&, int*) const {
+        return false;
+    }
     // True for a GRU, in whose last gate the bias of the state's product is not merged with the
     // input's.
     virtual bool keeps_last_bias() const { return false; }
@@ -143,10 +149,14 @@ private:
     // Of direction d; `flat` are W, R, B and P as 1-D Mats, the last two may be empty.
     int make_weights(const Mat flat[4], int d, Allocator* allocator, Weights* weights) const;
     void functions_of(int d, Function* f) const;
-    int input_products(const Weights& w, int d, const Mat& x, float* out, const Option& opt) const;
+    int input_products(const Weights& w, int d, const Mat& x, int first, int end, float* out,
+                       const Option& opt) const;
+    int kept_steps(const Mat& x, const Geometry& g) const;
     int round_input(const Layer& layer, const Option& opt, Mat* x) const;
-    int run_step(const Weights& w, int d, int step, const Buffers& b, const Geometry& g,
+    int run_step(const Weights& w, int d, int step, const RecurrentSteps& s, const Buffers& b,
                  const Option& opt) const;
+    int run_steps(const Weights& w, int d, const Mat& x, const Buffers& b, const Geometry& g,
+                  const Option& opt) const;
     int run_direction(const Weights& w, int d, const Mat& x, const std::vector<Mat>& bottoms,
                       std::vector<Mat>& tops, const Buffers& b, const Geometry& g,
                       const Option& opt) const;

@@ -180,10 +180,28 @@ int Recurrent::run_direction(int d, const Sequence& s, const Option& opt) const 
     float* cell = has_cell_ ? (float*)s.cell->data + (size_t)d * hidden_size : nullptr;
     float* next = has_projection() ? s.unprojected : hidden;
     QUOLL_RETURN_IF_ERROR(multiply(kInput, d, *s.input, steps, s.x_gates, s.scratch, opt));
+    const bool reverse = direction == 1 || d == 1;
+    const size_t x_row = (size_t)gates_ * hidden_size;
+    if constexpr (kMayRunWhole) {
+        const RecurrentSteps all = {1,
+                                    &steps,
+                                    reverse,
+                                    s.x_gates,
+                                    0,
+                                    x_row,
+                                    0,
+                                    hidden,
+                                    cell,
+                                    s.output->row(0) + (size_t)d * num_output,
+                                    (size_t)s.output->w,
+                                    0};
+        int result = kOk;
+        if (run_whole(d, all, opt, &result)) return result;
+    }
     for (int i = 0; i < steps; i++) {
-        const int t = direction == 1 || d == 1 ? steps - 1 - i : i;
+        const int t = reverse ? steps - 1 - i : i;
         QUOLL_RETURN_IF_ERROR(multiply(kHidden, d, hidden, 1, s.h_gates, s.scratch, opt));
-        update(s.x_gates + (size_t)t * gates_ * hidden_size, s.h_gates, next, cell);
+        update(s.x_gates + t * x_row, s.h_gates, next, cell);
         if (has_projection())
             QUOLL_RETURN_IF_ERROR(multiply(kProjection, d, next, 1, hidden, s.scratch, opt));
         memcpy(s.output->row(t) + (size_t)d * num_output, hidden, num_output * sizeof(float));

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "layer/common/recurrent_steps.h"
 #include "layer/common/schema.h"
 
 namespace quoll {
@@ -71,6 +72,9 @@ protected:
     // scratch: bytes for one row of x. 0, or a negative code when memory runs out.
     virtual int multiply(Weight which, int d, const float* x, int count, float* out,
                          signed char* scratch, const Option& opt) const;
+    // Runs all steps and returns true, with 0 or a negative code in *result; or returns false, and
+    // they are run product by product.
+    virtual bool run_whole(int, const RecurrentSteps&, const Option&, int*) const { return false; }
     // One step: computes the new state in place, from the gates' sums of input and state (biases
     // included).
     virtual void update(const float* x, const float* h, float* hidden, float* cell) const = 0;

@@ -18,6 +18,7 @@ namespace quoll {
 struct SplitGemmKernels;
 struct SlicedGemmKernels;
 struct Int8UnitKernels;
+struct RecurrentUnitKernels;
 
 // The tables that every vector level has; null for a family that no operator of this build uses.
 struct VectorKernels {
@@ -33,6 +34,7 @@ struct KernelSet : VectorKernels {
     const SplitGemmKernels *split6, *split3, *split1;  // split_gemm.h: of 6, 3 and 1 products
     const SlicedGemmKernels* sliced;
     const Int8UnitKernels* int8_units;
+    const RecurrentUnitKernels* recurrent_units;
     const Int8Kernels* int8_pairs;  // of k-groups in pairs, faster than int8
     const KernelSet* half;          // the same with a gemm family of half floats (half_gemm.h)
     // The kernels for blobs of half floats, which are treated as floats (half/f16_kernels.h): the

@@ -6,6 +6,7 @@
 #include "layer/cpu/int8/int8_matrix.h"
 #include "layer/cpu/recurrent/packed_matrix.h"
 #include "layer/cpu/recurrent/recurrent.h"
+#include "layer/cpu/recurrent/unit_steps.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -26,14 +27,17 @@ public:
         const KernelSet& kernels = host_kernel_set();
         if (this->is_plain()) kernels_ = &recurrent_kernels_for(kernels, opt);
         if (this->dynamic_weight) return kOk;
+        const bool is_whole =
+            kernels_ && !this->round_inputs && !this->int8_scale_term && !this->splits_last_gate();
         for (int d = 0; d < this->num_directions(); d++) {
+            if (is_whole) QUOLL_RETURN_IF_ERROR(pack_units(d, opt));
             for (int i = 0; i < T::kNumProducts; i++) {
                 typename T::Matrix& m = this->fixed_[d].product[i];
                 if (this->int8_scale_term) {
                     QUOLL_RETURN_IF_ERROR(pack_int8(m, &int8_[d][i]));
                     continue;
                 }
-                if (m.rows > 0)
+                if (m.rows > 0 && !(i == T::kHidden && units_[d].created()))
                     QUOLL_RETURN_IF_ERROR(
                         packed_[d][i].create(*this, m.weight, m.rows, m.columns, m.bias, 0, opt));
                 m.weight = nullptr;
@@ -56,6 +60,12 @@ protected:
         }
         return packed_[d][which].multiply(*this, x, x_row, count, out, opt);
     }
+    bool run_whole(int d, const RecurrentSteps& steps, int first, int end, const Option& opt,
+                   int* result) const override {
+        if (!units_[d].created()) return false;
+        *result = units_[d].run(steps, first, end, opt);
+        return true;
+    }
     bool rounds_rows() const override { return this->int8_scale_term != 0; }
     // The rows of the gates that an item reads come from the caches of all threads.
     void for_each_item(int count, typename T::ItemRun run, const void* context,
@@ -76,6 +86,12 @@ protected:
     }
 
 private:
+    int pack_units(int d, const Option& opt) {
+        const typename T::Matrix& m = this->fixed_[d].product[T::kHidden];
+        const int n = this->hidden_size;
+        const float* const last_bias = m.bias ? m.bias + m.rows - n : nullptr;
+        return units_[d].create(*this, cell, m.weight, n, last_bias, opt);
+    }
     int pack_int8(const typename T::Matrix& m, Int8Matrix* packed) const {
         if (m.rows == 0) return kOk;
         const Mat codes(m.rows * m.columns, const_cast<signed char*>(m.codes), (size_t)1u);
@@ -89,6 +105,7 @@ private:
 
     const RecurrentKernels* kernels_ = nullptr;  // null: the reference's scalar steps
     PackedMatrix packed_[2][T::kNumProducts];
+    UnitSteps units_[2];  // in place of kHidden's matrix
     Int8Matrix int8_[2][T::kNumProducts];
 };
 

@@ -5,6 +5,7 @@
 #include "layer/cpu/int8/int8_matrix.h"
 #include "layer/cpu/recurrent/packed_matrix.h"
 #include "layer/cpu/recurrent/recurrent.h"
+#include "layer/cpu/recurrent/unit_steps.h"
 
 namespace quoll {
 
@@ -23,6 +24,11 @@ public:
                 if (m.weight_int8) {
                     QUOLL_RETURN_IF_ERROR(pack_int8(m, &int8_[d][i]));
                     continue;
+                }
+                if (i == Recurrent::kHidden && !this->has_projection()) {
+                    const int n = this->hidden_size;
+                    QUOLL_RETURN_IF_ERROR(units_[d].create(*this, cell, m.weight, n, m.bias, opt));
+                    if (units_[d].created()) continue;
                 }
                 QUOLL_RETURN_IF_ERROR(packed_[d][i].create(*this, m.weight, m.rows, m.columns,
                                                            m.bias, m.first_bias, opt));
@@ -43,6 +49,12 @@ protected:
         if (int8_[d][which].matrix.created())
             return multiply_int8(int8_[d][which], x, count, out, scratch, opt);
         return m.multiply(*this, x, m.columns(), count, out, opt);
+    }
+    bool run_whole(int d, const RecurrentSteps& steps, const Option& opt,
+                   int* result) const override {
+        if (!units_[d].created()) return false;
+        *result = units_[d].run(steps, 0, *steps.lens, opt);
+        return true;
     }
     void update(const float* x, const float* h, float* hidden, float* cells) const override {
         if (!kernel_) return T::update(x, h, hidden, cells);
@@ -93,6 +105,7 @@ private:
     }
 
     RecurrentKernel kernel_ = nullptr;  // null: the reference runs
+    UnitSteps units_[2];                // in place of kHidden's matrix
     PackedMatrix packed_[2][Recurrent::kNumWeights];
     RoundedMatrix int8_[2][Recurrent::kNumWeights];
 };

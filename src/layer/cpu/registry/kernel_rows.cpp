@@ -12,6 +12,7 @@
 #include "layer/cpu/half/f16_kernels.h"
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/int8/int8_units.h"
+#include "layer/cpu/recurrent/recurrent_units.h"
 #include "layer/cpu/winograd/winograd.h"
 
 // Tests have rows of their own besides.

@@ -20,6 +20,7 @@ enum class KernelSlot : unsigned char {
     split1,
     sliced,
     int8_units,
+    recurrent_units,
     gemm_tile,
     half_gemm_tile,  // of half floats
     f16,

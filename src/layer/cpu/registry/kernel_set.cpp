@@ -402,6 +402,7 @@ Selected* select(const Machine& machine) {
     take(&s->set.split1, KernelSlot::split1, level, machine);
     take(&s->set.sliced, KernelSlot::sliced, level, machine);
     take(&s->set.int8_units, KernelSlot::int8_units, level, machine);
+    take(&s->set.recurrent_units, KernelSlot::recurrent_units, level, machine);
 #if !defined(QUOLL_NO_INT8)
     if (s->set.int8) take_int8(machine, s);
 #endif
