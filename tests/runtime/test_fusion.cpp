@@ -279,6 +279,26 @@ TEST(Fusion, each_activation) {
         expect_fused(
             "InnerProduct fc 1 1 in a 0=6 1=1 2=36\n" + type + " act 1 1 a out" + params + "\n",
             Weights().tagged(36).raw(6), Shape(6, 5), 2);
+        for (const Shape& shape : {Shape(9, 7, 16), Shape(9, 7, 6), Shape(30)})
+            expect_fused("InstanceNorm n 1 1 in a 0=" + std::to_string(shape.c) + "\n" + type +
+                             " act 1 1 a out" + params + "\n",
+                         Weights().raw(2 * shape.c), shape, 2);
+    }
+}
+
+TEST(Fusion, operations_with_scalars) {
+    // Rows that fill whole chunks, and short ones.
+    for (const Shape& shape : {Shape(90, 70, 3), Shape(7, 7, 20), Shape(33)}) {
+        expect_fused(
+            "BinaryOp m 1 1 in a 0=2 1=1 2=2\nBinaryOp d 1 1 a b 0=3 1=1 2=19\n"
+            "BinaryOp s 1 1 b c 0=1 1=1 2=1.5\nBinaryOp r 1 1 c e 0=7 1=1 2=3\n"
+            "BinaryOp e 1 1 e out 0=3 1=1 2=-4\n",
+            Weights(), shape, 2);
+        // A power ends a chain.
+        expect_fused(
+            "BinaryOp m 1 1 in a 0=2 1=1 2=2\nBinaryOp p 1 1 a b 0=6 1=1 2=2\n"
+            "BinaryOp s 1 1 b c 0=0 1=1 2=1.5\nBinaryOp x 1 1 c out 0=4 1=1 2=3\n",
+            Weights(), shape, 4);
     }
 }
 

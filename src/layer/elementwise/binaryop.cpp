@@ -204,7 +204,7 @@ int BinaryOp::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     return kOk;
 }
 
-int BinaryOp::forward_inplace(Mat& blob, const Option&) const {
+int BinaryOp::forward_inplace(Mat& blob, const Option& opt) const {
     std::vector<Shape> out;
     QUOLL_RETURN_IF_ERROR(shape(*this, {blob.logical_shape()}, out));
     if (is_neutral()) return kOk;
@@ -213,6 +213,12 @@ int BinaryOp::forward_inplace(Mat& blob, const Option&) const {
         for_each_value<int32_t>(blob, [&](int32_t x) { return value(x, operand); });
     } else {
         for_each_value(blob, [this](float x) { return value(x, b); });
+    }
+    BinaryOp next;
+    next.with_scalar = 1;
+    for (const Step& step : then) {
+        next.op_type = step.op_type, next.b = step.b;
+        QUOLL_RETURN_IF_ERROR(next.forward_inplace(blob, opt));
     }
     return kOk;
 }

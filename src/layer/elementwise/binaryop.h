@@ -1,6 +1,8 @@
 #ifndef QUOLL_LAYER_BINARYOP_H
 #define QUOLL_LAYER_BINARYOP_H
 
+#include <vector>
+
 #include "layer/common/schema.h"
 
 namespace quoll {
@@ -57,6 +59,13 @@ public:
     int op_type = 0;
     int with_scalar = 0;
     float b = 0.f;
+    // Operations with scalars on the result, one after another: what the pass chain_scalars found
+    // behind the layer. Files have none.
+    struct Step {
+        int op_type;
+        float b;
+    };
+    std::vector<Step> then;
 };
 
 }  // namespace quoll

@@ -1,5 +1,6 @@
 #include "layer/cpu/binary/binaryop_cpu.h"
 
+#include <math.h>
 #include <string.h>
 
 #include <algorithm>
@@ -67,9 +68,29 @@ static const BinaryVariants* variants_of(int op_type, const BinaryKernels& k, bo
     return nullptr;
 }
 
+// Divisions by powers of two are multiplications, to the bit, and differences sums.
+BinaryOpCpu::Scalar BinaryOpCpu::scalar_of(int op_type, float b) {
+    const BinaryKernels& k = *host_kernel_set().binary;
+    Scalar s = {nullptr, b, false};
+    s.variants = variants_of(op_type, k, &s.swapped);
+    int exponent;
+    if (op_type == SUB) {
+        s.variants = &k.add, s.value = -b;
+    } else if (op_type == DIV && fabsf(frexpf(b, &exponent)) == .5f && fabsf(b) >= 0x1p-126f &&
+               fabsf(b) <= 0x1p126f) {
+        s.variants = &k.mul, s.value = 1.f / b;
+    }
+    return s;
+}
+
 int BinaryOpCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(BinaryOp::create_pipeline(opt));
     variants_ = variants_of(op_type, *host_kernel_set().binary, &swapped_);
+    scalars_.clear();
+    if (with_scalar) {
+        scalars_.push_back(scalar_of(op_type, b));
+        for (const Step& step : then) scalars_.push_back(scalar_of(step.op_type, step.b));
+    }
     support_fp16_storage = support_bf16_storage = variants_ != nullptr;
     return kOk;
 }
@@ -204,20 +225,50 @@ bool BinaryOpCpu::can_run(const Mat& m) const {
     return variants_ && (m.dtype == DType::f32 || storage_kernels(host_kernel_set(), m.dtype));
 }
 
+void BinaryOpCpu::run_scalars(float* in, float* out, size_t n) const {
+    for (const Scalar& s : scalars_) {
+        const Side number = {&s.value, 1, false, false}, values = {in, 1, true, false};
+        apply(*s.variants, s.swapped ? number : values, s.swapped ? values : number, out, n);
+        in = out;
+    }
+}
+
 void BinaryOpCpu::run_scalar(const Mat& in, Mat& out, const Option& opt) const {
     const Chunks chunks(in, out);
     const StorageKernels* storage = storage_kernels(host_kernel_set(), in.dtype);
-    const Side number = {&b, 1, false, false};
     const int threads = threads_for(opt, (double)in.total() * in.elempack);
-    parallel_for(chunks.count(), threads, [&](int64_t i) {
-        const Chunk p = chunks[i];
-        const void* const from = storage ? (void*)p.of<uint16_t>(in) : p.of(in);
-        const Side values = {from, 1, true, storage != nullptr};
-        const Side &first = swapped_ ? number : values, &second = swapped_ ? values : number;
-        if (storage)
-            apply_stored(*variants_, first, second, *storage, p.of<uint16_t>(out), p.count);
-        else
-            apply(*variants_, first, second, p.of(out), p.count);
+    const BinaryKernels& kernels = *host_kernel_set().binary;
+    const Scalar& first = scalars_[0];
+    const bool direct =
+        scalars_.size() == 1 && (first.variants == &kernels.add || first.variants == &kernels.mul);
+    if (!storage || direct) {
+        parallel_for(chunks.count(), threads, [&](int64_t i) {
+            const Chunk p = chunks[i];
+            if (!storage) return run_scalars(p.of(in), p.of(out), p.count);
+            const Side number = {&first.value, 1, false, false};
+            const Side values = {p.of<uint16_t>(in), 1, true, true};
+            apply_stored(*first.variants, values, number, *storage, p.of<uint16_t>(out), p.count);
+        });
+        return;
+    }
+    // Short runs are widened behind one another, so that fewer calls compute them.
+    const int some = (int)(Chunks::kChunk / chunks[0].count);
+    parallel_for((chunks.count() + some - 1) / some, threads, [&](int64_t task) {
+        float values[Chunks::kChunk];
+        const int begin = (int)task * some, end = std::min(begin + some, chunks.count());
+        size_t n = 0;
+        for (int i = begin; i < end; i++) {
+            const Chunk p = chunks[i];
+            storage->widen(p.of<uint16_t>(in), values + n, p.count);
+            n += p.count;
+        }
+        run_scalars(values, values, n);
+        n = 0;
+        for (int i = begin; i < end; i++) {
+            const Chunk p = chunks[i];
+            storage->narrow(values + n, p.of<uint16_t>(out), p.count);
+            n += p.count;
+        }
     });
 }
 

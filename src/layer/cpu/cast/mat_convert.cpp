@@ -227,6 +227,38 @@ void for_each_block(const Mat& src, Mat& dst, const Option& opt, F f) {
     }
 }
 
+// Whether the scalars of all items lie behind one another.
+bool lies_dense(const Mat& m, const Blocks& blocks) {
+    const size_t item = blocks.inner * blocks.blocks;
+    return blocks.step == blocks.inner * m.elemsize && (m.n == 1 || m.nstep == item);
+}
+
+// f(from, to, count) for runs of scalars that make up src, as for_each_block, in one region for all
+// items: batches may have many small ones.
+template <class F>
+void for_each_run(const Mat& src, Mat& dst, const Option& opt, F f) {
+    enum { kRun = 1 << 14 };
+    const Blocks from(src), to(dst);
+    const size_t count = from.inner * src.elempack * (src.dims == 1 ? from.blocks : 1);
+    const int64_t blocks = src.dims == 1 ? 1 : from.blocks;
+    const int threads = threads_for(opt, (double)count * blocks * src.n * dtype_size(src.dtype));
+    if (lies_dense(src, from) && lies_dense(dst, to)) {
+        const size_t all = count * blocks * src.n;
+        parallel_for((int64_t)((all + kRun - 1) / kRun), threads, [&](int64_t i) {
+            const size_t first = i * kRun;
+            f((unsigned char*)src.data + first * dtype_size(src.dtype),
+              (unsigned char*)dst.data + first * dtype_size(dst.dtype),
+              std::min<size_t>(kRun, all - first));
+        });
+        return;
+    }
+    parallel_for(blocks * src.n, threads, [&](int64_t i) {
+        const int b = (int)(i / blocks);
+        const size_t q = (size_t)(i % blocks);
+        f(batch_data(src, b) + q * from.step, batch_data(dst, b) + q * to.step, count);
+    });
+}
+
 // Gives dst the shape and packing of src in another dtype.
 bool create_as(const Mat& src, Mat& dst, DType dtype, const char* function, const Option& opt) {
     Shape shape = src.logical_shape();
@@ -255,7 +287,7 @@ void cast(const Mat& src, Mat& dst, const char* function, DType from, DType from
         QUOLL_LOGE("[%s] expected %s, got %s", function, dtype_name(from), dtype_name(in.dtype));
     if (!can_read || (in.dtype != from && in.dtype != from_too)) return dst.release();
     if (!create_as(in, dst, to, function, opt)) return;
-    for_each_block(in, dst, opt, [&](const void* a, void* b, int, size_t count) {
+    for_each_run(in, dst, opt, [&](const void* a, void* b, size_t count) {
         convert_all((const From*)a, (To*)b, count);
     });
 }
