@@ -100,7 +100,10 @@ static void set_pattern(const float* values, int count, float pattern[kPatternSi
         std::fill_n(pattern, (int)kPatternSize, values[0]);
         return;
     }
-    for (int i = 0; i < kPatternSize; i++) pattern[i] = values[i % count];
+    for (int i = 0, k = 0; i < kPatternSize; i++) {  // a remainder would take as long as a row
+        pattern[i] = values[k];
+        if (++k == count) k = 0;
+    }
 }
 
 // Whether a pattern has whole elements: an application may pack its blobs by 3.
@@ -239,8 +242,9 @@ void BinaryOpCpu::run_scalar(const Mat& in, Mat& out, const Option& opt) const {
     const int threads = threads_for(opt, (double)in.total() * in.elempack);
     const BinaryKernels& kernels = *host_kernel_set().binary;
     const Scalar& first = scalars_[0];
-    const bool direct =
-        scalars_.size() == 1 && (first.variants == &kernels.add || first.variants == &kernels.mul);
+    // Values of the storage type that one call computes, if it has enough of them.
+    const bool direct = scalars_.size() == 1 && chunks[0].count >= 32 &&
+                        (first.variants == &kernels.add || first.variants == &kernels.mul);
     if (!storage || direct) {
         parallel_for(chunks.count(), threads, [&](int64_t i) {
             const Chunk p = chunks[i];
