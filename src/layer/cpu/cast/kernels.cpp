@@ -1,5 +1,8 @@
 // Compiled once per ISA, and for AVX512-BF16.
 #include "layer/cpu/cast/cast.h"
+
+#include <math.h>
+
 #include "layer/cpu/cast/stored.h"
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/common/panel.h"
@@ -94,52 +97,78 @@ void sum(const uint16_t* x, size_t n, size_t pack, float scale, uint16_t* y) {
 }
 
 #if defined(__AVX2__)
-// lanes[i] = values[i % pack]
-QUOLL_INLINE s::vecf<kStep> repeated(const float* values, size_t pack) {
-    float lanes[kStep];
-    for (size_t i = 0; i < kStep; i++) lanes[i] = values[i % pack];
-    return s::vecf<kStep>::load(lanes);
-}
+// Values as sums take them, in any order. Of pairs of bf16 one becomes a float by a shift and the
+// other by a mask, which takes fewer instructions than widening.
+template <class Type>
+struct AnyOrder {
+    static QUOLL_INLINE s::vecf<kStep> load(const uint16_t* p) {
+        return Type::template load<kStep>(p);
+    }
+    // Which of the values is in the lane.
+    static constexpr size_t index(size_t lane) { return lane; }
+};
+template <>
+struct AnyOrder<StoredBf16> {
+    static QUOLL_INLINE s::vecf<kStep> load(const uint16_t* p) {
+        using I = s::veci<s::kLanes>;
+        const I b = I::load((const int32_t*)p), upper = I::set((int32_t)0xffff0000);
+        return {s::bit_cast<float>(b.template shift_left<16>()), s::bit_cast<float>(b & upper)};
+    }
+    static constexpr size_t index(size_t lane) {
+        return lane < s::kLanes ? 2 * lane : 2 * (lane - s::kLanes) + 1;
+    }
+};
 
-// out[j] = the sum of lanes j, j + pack, ...
+// out[j] = the sum of the lanes of channel j.
+template <class Order>
 QUOLL_INLINE void sum_lanes(s::vecf<kStep> sums, size_t pack, float* out) {
     float lanes[kStep];
     sums.store(lanes);
-    for (size_t j = 0; j < pack; j++) {
-        out[j] = lanes[j];
-        for (size_t k = j + pack; k < kStep; k += pack) out[j] += lanes[k];
-    }
+    for (size_t j = 0; j < pack; j++) out[j] = 0.f;
+    for (size_t i = 0; i < kStep; i++) out[Order::index(i) & (pack - 1)] += lanes[i];
 }
 
 template <class Type>
 void moments(const uint16_t* x, size_t n, size_t pack, float* means, float* squares) {
     using V = s::vecf<kStep>;
-    const size_t count = n * pack, whole = count / kStep * kStep;
-    V even = Type::template load_n<kStep>(x + whole, count - whole), odd = V::zero();
+    using Order = AnyOrder<Type>;
+    const size_t count = n * pack, whole = count / kStep * kStep, left = count - whole;
+    uint16_t rest[kStep];
+    s::load_part(x + whole, left, rest);
+    V even = Order::load(rest), odd = V::zero();
+    float last[kStep], centres[kStep];
+    even.store(last);
     size_t i = 0;
     for (; i + 2 * kStep <= count; i += 2 * kStep) {
-        even = even + Type::template load<kStep>(x + i);
-        odd = odd + Type::template load<kStep>(x + i + kStep);
+        even = even + Order::load(x + i);
+        odd = odd + Order::load(x + i + kStep);
     }
-    if (i < whole) odd = odd + Type::template load<kStep>(x + i);
-    sum_lanes(even + odd, pack, means);
+    if (i < whole) odd = odd + Order::load(x + i);
+    sum_lanes<Order>(even + odd, pack, means);
     for (size_t j = 0; j < pack; j++) means[j] /= (float)n;
-    const V centre = repeated(means, pack);
-    float last[kStep];  // what is missing is as the means
-    centre.store(last);
-    Type::template load_n<kStep>(x + whole, count - whole).store_n(last, count - whole);
-    even = V::load(last) - centre;
-    even = even * even, odd = V::zero();
+    for (size_t k = 0; k < kStep; k++) {
+        centres[k] = means[Order::index(k) & (pack - 1)];
+        if (Order::index(k) >= left) last[k] = centres[k];  // what is missing adds nothing
+    }
+    const V centre = V::load(centres);
+    const auto add = [&](V values, V sum) QUOLL_INLINE_LAMBDA {
+        values = values - centre;
+        return fma(values, values, sum);
+    };
+    even = add(V::load(last), V::zero()), odd = V::zero();
     for (i = 0; i + 2 * kStep <= count; i += 2 * kStep) {
-        const V a = Type::template load<kStep>(x + i) - centre;
-        const V b = Type::template load<kStep>(x + i + kStep) - centre;
-        even = fma(a, a, even), odd = fma(b, b, odd);
+        even = add(Order::load(x + i), even);
+        odd = add(Order::load(x + i + kStep), odd);
     }
-    if (i < whole) {
-        const V a = Type::template load<kStep>(x + i) - centre;
-        odd = fma(a, a, odd);
-    }
-    sum_lanes(even + odd, pack, squares);
+    if (i < whole) odd = add(Order::load(x + i), odd);
+    sum_lanes<Order>(even + odd, pack, squares);
+}
+
+// lanes[i] = values[i % pack]
+QUOLL_INLINE s::vecf<kStep> repeated(const float* values, size_t pack) {
+    float lanes[kStep];
+    for (size_t i = 0; i < kStep; i++) lanes[i] = values[i & (pack - 1)];
+    return s::vecf<kStep>::load(lanes);
 }
 
 template <class Type>
@@ -148,15 +177,17 @@ void scale_centred(uint16_t* x, size_t n, size_t pack, const float* mean, const 
     using V = s::vecf<kStep>;
     const V m = repeated(mean, pack), f = repeated(factor, pack);
     const V t = term ? repeated(term, pack) : V::zero();
-    const auto scaled = [&](V v) QUOLL_INLINE_LAMBDA {
-        return min(V::set(high), max(V::set(low), fma(v - m, f, t)));
-    };
-    const size_t count = n * pack;
+    const auto scaled = [&](V v) QUOLL_INLINE_LAMBDA { return max(V::set(low), fma(v - m, f, t)); };
+    const size_t count = n * pack, whole = count / kStep * kStep, left = count - whole;
     size_t i = 0;
-    for (; i + kStep <= count; i += kStep)
-        Type::store(scaled(Type::template load<kStep>(x + i)), x + i);
-    if (i < count)
-        Type::store_n(scaled(Type::template load_n<kStep>(x + i, count - i)), x + i, count - i);
+    if (high == INFINITY) {
+        for (; i < whole; i += kStep) Type::store(scaled(Type::template load<kStep>(x + i)), x + i);
+    }
+    const V most = V::set(high);
+    for (; i < whole; i += kStep)
+        Type::store(min(most, scaled(Type::template load<kStep>(x + i))), x + i);
+    if (left)
+        Type::store_n(min(most, scaled(Type::template load_n<kStep>(x + i, left))), x + i, left);
 }
 
 template <class Type>
