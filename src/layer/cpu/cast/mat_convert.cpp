@@ -252,10 +252,13 @@ void for_each_run(const Mat& src, Mat& dst, const Option& opt, F f) {
         });
         return;
     }
-    parallel_for(blocks * src.n, threads, [&](int64_t i) {
-        const int b = (int)(i / blocks);
-        const size_t q = (size_t)(i % blocks);
-        f(batch_data(src, b) + q * from.step, batch_data(dst, b) + q * to.step, count);
+    // A task is an item of a batch, or a block of the only item.
+    const bool batch = src.n > 1;
+    parallel_for(batch ? src.n : blocks, threads, [&](int64_t i) {
+        const int64_t first = batch ? 0 : i, last = batch ? blocks : i + 1;
+        const unsigned char* const a = batch_data(src, batch ? (int)i : 0);
+        unsigned char* const b = batch_data(dst, batch ? (int)i : 0);
+        for (int64_t q = first; q < last; q++) f(a + q * from.step, b + q * to.step, count);
     });
 }
 
