@@ -59,7 +59,7 @@ int fuse_norm_activation(LayerGraph& graph, int index, const LayerMaker&) {
     const Activation f = activation_of(graph, next);
     if (f.type == kActivationNone) return 0;
     norm->activation = f;
-    graph.absorb(index, next, false, (graph.layer(next)->type + " into InstanceNorm").c_str());
+    graph.absorb(index, next, false, "activation into InstanceNorm");
     return 1;
 }
 
@@ -79,16 +79,19 @@ int fuse_joined_activation(LayerGraph& graph, int index, const LayerMaker&) {
 }
 
 int chain_scalars(LayerGraph& graph, int index, const LayerMaker&) {
+    if (BinaryOp::kLongestChain == 1) return 0;
     const auto links = [](const BinaryOp* s) {
         return s && s->with_scalar && s->op_type <= BinaryOp::RSUB && s->op_type != BinaryOp::POW &&
                !s->is_neutral();
     };
-    auto* first = graph.as<BinaryOp>(index);
+    auto* last = graph.as<BinaryOp>(index);
     const int next = graph.only_reader(index);
-    const BinaryOp* second = next < 0 ? nullptr : graph.as<BinaryOp>(next);
-    if (!links(first) || !links(second)) return 0;
-    first->then.push_back({second->op_type, second->b});
-    first->then.insert(first->then.end(), second->then.begin(), second->then.end());
+    auto* second = next < 0 ? nullptr : graph.as<BinaryOp>(next);
+    if (!links(last) || !links(second)) return 0;
+    int length = 2;
+    for (; last->then; last = last->then) length++;
+    if (second->then || length > BinaryOp::kLongestChain) return 0;
+    last->then = second;
     graph.absorb(index, next, false, "BinaryOp with a scalar into the one before");
     return 1;
 }

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "graph/shared_weights.h"
 #include "quoll/log.h"
+#include "graph/shared_weights.h"
 
 namespace quoll {
 

@@ -214,13 +214,7 @@ int BinaryOp::forward_inplace(Mat& blob, const Option& opt) const {
     } else {
         for_each_value(blob, [this](float x) { return value(x, b); });
     }
-    BinaryOp next;
-    next.with_scalar = 1;
-    for (const Step& step : then) {
-        next.op_type = step.op_type, next.b = step.b;
-        QUOLL_RETURN_IF_ERROR(next.forward_inplace(blob, opt));
-    }
-    return kOk;
+    return then ? then->forward_inplace(blob, opt) : (int)kOk;
 }
 
 QUOLL_DEFINE_LAYER(BinaryOp)

@@ -1,8 +1,6 @@
 #ifndef QUOLL_LAYER_BINARYOP_H
 #define QUOLL_LAYER_BINARYOP_H
 
-#include <vector>
-
 #include "layer/common/schema.h"
 
 namespace quoll {
@@ -59,13 +57,15 @@ public:
     int op_type = 0;
     int with_scalar = 0;
     float b = 0.f;
-    // Operations with scalars on the result, one after another: what the pass chain_scalars found
-    // behind the layer. Files have none.
-    struct Step {
-        int op_type;
-        float b;
-    };
-    std::vector<Step> then;
+    // An operation with a scalar on the result: a layer of the same net that the pass chain_scalars
+    // found behind this one. Files have none.
+    BinaryOp* then = nullptr;
+    // 1 where the library has to be small: no chains.
+#if defined(__x86_64__) || defined(__i386__)
+    enum {kLongestChain = 8};
+#else
+    enum { kLongestChain = 1 };
+#endif
 };
 
 }  // namespace quoll

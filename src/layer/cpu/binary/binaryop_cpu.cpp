@@ -86,11 +86,9 @@ BinaryOpCpu::Scalar BinaryOpCpu::scalar_of(int op_type, float b) {
 int BinaryOpCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(BinaryOp::create_pipeline(opt));
     variants_ = variants_of(op_type, *host_kernel_set().binary, &swapped_);
-    scalars_.clear();
-    if (with_scalar) {
-        scalars_.push_back(scalar_of(op_type, b));
-        for (const Step& step : then) scalars_.push_back(scalar_of(step.op_type, step.b));
-    }
+    num_scalars_ = 0;
+    for (const BinaryOp* s = with_scalar ? this : nullptr; s; s = s->then)
+        scalars_[num_scalars_++] = scalar_of(s->op_type, s->b);
     support_fp16_storage = support_bf16_storage = variants_ != nullptr;
     return kOk;
 }
@@ -229,7 +227,8 @@ bool BinaryOpCpu::can_run(const Mat& m) const {
 }
 
 void BinaryOpCpu::run_scalars(float* in, float* out, size_t n) const {
-    for (const Scalar& s : scalars_) {
+    for (int i = 0; i < num_scalars_; i++) {
+        const Scalar& s = scalars_[i];
         const Side number = {&s.value, 1, false, false}, values = {in, 1, true, false};
         apply(*s.variants, s.swapped ? number : values, s.swapped ? values : number, out, n);
         in = out;
@@ -243,35 +242,33 @@ void BinaryOpCpu::run_scalar(const Mat& in, Mat& out, const Option& opt) const {
     const BinaryKernels& kernels = *host_kernel_set().binary;
     const Scalar& first = scalars_[0];
     // Values of the storage type that one call computes, if it has enough of them.
-    const bool direct = scalars_.size() == 1 && chunks[0].count >= 32 &&
+    const bool direct = num_scalars_ == 1 && chunks[0].count >= 32 &&
                         (first.variants == &kernels.add || first.variants == &kernels.mul);
-    if (!storage || direct) {
-        parallel_for(chunks.count(), threads, [&](int64_t i) {
-            const Chunk p = chunks[i];
-            if (!storage) return run_scalars(p.of(in), p.of(out), p.count);
+    // Short runs are otherwise widened behind one another, so that fewer calls compute them.
+    const int some =
+        kLongestChain > 1 && storage && !direct ? (int)(Chunks::kChunk / chunks[0].count) : 1;
+    parallel_for((chunks.count() + some - 1) / some, threads, [&](int64_t task) {
+        const int begin = (int)task * some, end = std::min(begin + some, chunks.count());
+        Chunk p = chunks[begin];
+        if (!storage) return run_scalars(p.of(in), p.of(out), p.count);
+        if (direct || kLongestChain == 1) {
             const Side number = {&first.value, 1, false, false};
             const Side values = {p.of<uint16_t>(in), 1, true, true};
-            apply_stored(*first.variants, values, number, *storage, p.of<uint16_t>(out), p.count);
-        });
-        return;
-    }
-    // Short runs are widened behind one another, so that fewer calls compute them.
-    const int some = (int)(Chunks::kChunk / chunks[0].count);
-    parallel_for((chunks.count() + some - 1) / some, threads, [&](int64_t task) {
+            apply_stored(*first.variants, first.swapped ? number : values,
+                         first.swapped ? values : number, *storage, p.of<uint16_t>(out), p.count);
+            return;
+        }
         float values[Chunks::kChunk];
-        const int begin = (int)task * some, end = std::min(begin + some, chunks.count());
         size_t n = 0;
-        for (int i = begin; i < end; i++) {
-            const Chunk p = chunks[i];
+        for (int i = begin; i < end; i++, n += p.count) {
+            p = chunks[i];
             storage->widen(p.of<uint16_t>(in), values + n, p.count);
-            n += p.count;
         }
         run_scalars(values, values, n);
         n = 0;
-        for (int i = begin; i < end; i++) {
-            const Chunk p = chunks[i];
+        for (int i = begin; i < end; i++, n += p.count) {
+            p = chunks[i];
             storage->narrow(values + n, p.of<uint16_t>(out), p.count);
-            n += p.count;
         }
     });
 }

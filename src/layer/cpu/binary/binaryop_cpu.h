@@ -55,7 +55,8 @@ private:
 
     const BinaryVariants* variants_ = nullptr;  // null: only the reference has it
     bool swapped_ = false;                      // f(b, a)
-    std::vector<Scalar> scalars_;               // with_scalar: the operation, and those in `then`
+    Scalar scalars_[kLongestChain];             // with_scalar: the operation, and those in `then`
+    int num_scalars_ = 0;
 };
 
 }  // namespace quoll

@@ -15,6 +15,13 @@ struct StoredBinary {
     void (*pattern)(const uint16_t* a, const float* b, uint16_t* out, size_t n);
 };
 
+// Whether there are any of StorageKernels' last three.
+#if defined(__x86_64__) || defined(__i386__)
+constexpr bool kHasStoredNorms = true;
+#else
+constexpr bool kHasStoredNorms = false;
+#endif
+
 // The kernels of one storage type. Narrowing rounds to nearest even, and NaN stays NaN. No pointer
 // needs alignment.
 struct StorageKernels {

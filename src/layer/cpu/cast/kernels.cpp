@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include <type_traits>
+
 #include "layer/cpu/cast/stored.h"
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/common/panel.h"
@@ -97,58 +99,45 @@ void sum(const uint16_t* x, size_t n, size_t pack, float scale, uint16_t* y) {
 }
 
 #if defined(__AVX2__)
-// Values as sums take them, in any order. Of pairs of bf16 one becomes a float by a shift and the
-// other by a mask, which takes fewer instructions than widening.
-template <class Type>
-struct AnyOrder {
-    static QUOLL_INLINE s::vecf<kStep> load(const uint16_t* p) {
-        return Type::template load<kStep>(p);
-    }
-    // Which of the values is in the lane.
-    static constexpr size_t index(size_t lane) { return lane; }
-};
-template <>
-struct AnyOrder<StoredBf16> {
-    static QUOLL_INLINE s::vecf<kStep> load(const uint16_t* p) {
-        using I = s::veci<s::kLanes>;
-        const I b = I::load((const int32_t*)p), upper = I::set((int32_t)0xffff0000);
-        return {s::bit_cast<float>(b.template shift_left<16>()), s::bit_cast<float>(b & upper)};
-    }
-    static constexpr size_t index(size_t lane) {
-        return lane < s::kLanes ? 2 * lane : 2 * (lane - s::kLanes) + 1;
-    }
-};
+// Of pairs of values one becomes a float by a shift and the other by a mask, which takes fewer
+// instructions than widening: for sums, which may take them in any order.
+QUOLL_INLINE s::vecf<kStep> load_pairs(const uint16_t* p) {
+    using I = s::veci<s::kLanes>;
+    const I b = I::load((const int32_t*)p), upper = I::set((int32_t)0xffff0000);
+    return {s::bit_cast<float>(b.template shift_left<16>()), s::bit_cast<float>(b & upper)};
+}
+// Which of the values is in the lane.
+constexpr size_t index_in_pairs(size_t lane) {
+    return lane < s::kLanes ? 2 * lane : 2 * (lane - s::kLanes) + 1;
+}
 
 // out[j] = the sum of the lanes of channel j.
-template <class Order>
 QUOLL_INLINE void sum_lanes(s::vecf<kStep> sums, size_t pack, float* out) {
     float lanes[kStep];
     sums.store(lanes);
     for (size_t j = 0; j < pack; j++) out[j] = 0.f;
-    for (size_t i = 0; i < kStep; i++) out[Order::index(i) & (pack - 1)] += lanes[i];
+    for (size_t i = 0; i < kStep; i++) out[index_in_pairs(i) & (pack - 1)] += lanes[i];
 }
 
-template <class Type>
 void moments(const uint16_t* x, size_t n, size_t pack, float* means, float* squares) {
     using V = s::vecf<kStep>;
-    using Order = AnyOrder<Type>;
     const size_t count = n * pack, whole = count / kStep * kStep, left = count - whole;
     uint16_t rest[kStep];
     s::load_part(x + whole, left, rest);
-    V even = Order::load(rest), odd = V::zero();
+    V even = load_pairs(rest), odd = V::zero();
     float last[kStep], centres[kStep];
     even.store(last);
     size_t i = 0;
     for (; i + 2 * kStep <= count; i += 2 * kStep) {
-        even = even + Order::load(x + i);
-        odd = odd + Order::load(x + i + kStep);
+        even = even + load_pairs(x + i);
+        odd = odd + load_pairs(x + i + kStep);
     }
-    if (i < whole) odd = odd + Order::load(x + i);
-    sum_lanes<Order>(even + odd, pack, means);
+    if (i < whole) odd = odd + load_pairs(x + i);
+    sum_lanes(even + odd, pack, means);
     for (size_t j = 0; j < pack; j++) means[j] /= (float)n;
     for (size_t k = 0; k < kStep; k++) {
-        centres[k] = means[Order::index(k) & (pack - 1)];
-        if (Order::index(k) >= left) last[k] = centres[k];  // what is missing adds nothing
+        centres[k] = means[index_in_pairs(k) & (pack - 1)];
+        if (index_in_pairs(k) >= left) last[k] = centres[k];  // what is missing adds nothing
     }
     const V centre = V::load(centres);
     const auto add = [&](V values, V sum) QUOLL_INLINE_LAMBDA {
@@ -157,11 +146,11 @@ void moments(const uint16_t* x, size_t n, size_t pack, float* means, float* squa
     };
     even = add(V::load(last), V::zero()), odd = V::zero();
     for (i = 0; i + 2 * kStep <= count; i += 2 * kStep) {
-        even = add(Order::load(x + i), even);
-        odd = add(Order::load(x + i + kStep), odd);
+        even = add(load_pairs(x + i), even);
+        odd = add(load_pairs(x + i + kStep), odd);
     }
-    if (i < whole) odd = add(Order::load(x + i), odd);
-    sum_lanes<Order>(even + odd, pack, squares);
+    if (i < whole) odd = add(load_pairs(x + i), odd);
+    sum_lanes(even + odd, pack, squares);
 }
 
 // lanes[i] = values[i % pack]
@@ -171,7 +160,6 @@ QUOLL_INLINE s::vecf<kStep> repeated(const float* values, size_t pack) {
     return s::vecf<kStep>::load(lanes);
 }
 
-template <class Type>
 void scale_centred(uint16_t* x, size_t n, size_t pack, const float* mean, const float* factor,
                    const float* term, float low, float high) {
     using V = s::vecf<kStep>;
@@ -181,24 +169,24 @@ void scale_centred(uint16_t* x, size_t n, size_t pack, const float* mean, const 
     const size_t count = n * pack, whole = count / kStep * kStep, left = count - whole;
     size_t i = 0;
     if (high == INFINITY) {
-        for (; i < whole; i += kStep) Type::store(scaled(Type::template load<kStep>(x + i)), x + i);
+        for (; i < whole; i += kStep)
+            StoredBf16::store(scaled(StoredBf16::load<kStep>(x + i)), x + i);
     }
     const V most = V::set(high);
     for (; i < whole; i += kStep)
-        Type::store(min(most, scaled(Type::template load<kStep>(x + i))), x + i);
+        StoredBf16::store(min(most, scaled(StoredBf16::load<kStep>(x + i))), x + i);
     if (left)
-        Type::store_n(min(most, scaled(Type::template load_n<kStep>(x + i, left))), x + i, left);
+        StoredBf16::store_n(min(most, scaled(StoredBf16::load_n<kStep>(x + i, left))), x + i, left);
 }
 
-template <class Type>
 void clamp(const uint16_t* x, uint16_t* y, size_t n, float low, float high) {
     using V = s::vecf<kStep>;
     const auto clamped = [&](V v)
                              QUOLL_INLINE_LAMBDA { return min(V::set(high), max(V::set(low), v)); };
     size_t i = 0;
     for (; i + kStep <= n; i += kStep)
-        Type::store(clamped(Type::template load<kStep>(x + i)), y + i);
-    if (i < n) Type::store_n(clamped(Type::template load_n<kStep>(x + i, n - i)), y + i, n - i);
+        StoredBf16::store(clamped(StoredBf16::load<kStep>(x + i)), y + i);
+    if (i < n) StoredBf16::store_n(clamped(StoredBf16::load_n<kStep>(x + i, n - i)), y + i, n - i);
 }
 #endif
 
@@ -319,8 +307,8 @@ constexpr StorageKernels storage() {
         k.mul = {&binary_vectors<Type, Mul>, &binary_pattern<Type, Mul>};
         k.sum = &sum<Type>;
 #if defined(__AVX2__)
-        k.moments = &moments<Type>, k.scale_centred = &scale_centred<Type>;
-        k.clamp = &clamp<Type>;
+        if constexpr (std::is_same_v<Type, StoredBf16>)
+            k.moments = &moments, k.scale_centred = &scale_centred, k.clamp = &clamp;
 #endif
     }
     return k;

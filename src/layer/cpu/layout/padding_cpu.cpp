@@ -36,7 +36,8 @@ void fill(unsigned char* to, const unsigned char* element, size_t bytes, size_t 
 }
 
 // For one element, a call of memcpy would take longer than the copy.
-void copy_element(unsigned char* to, const unsigned char* from, size_t bytes) {
+__attribute__((noinline)) void copy_element(unsigned char* to, const unsigned char* from,
+                                            size_t bytes) {
     switch (bytes) {
         case 2:
             memcpy(to, from, 2);

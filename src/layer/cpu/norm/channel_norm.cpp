@@ -86,7 +86,7 @@ struct ChannelNorm {
     void measure(int64_t i) const {
         float *const means = moments + i * 2 * blocks.pack, *const squares = means + blocks.pack;
         const size_t elements = blocks.length((int)(i % blocks.parts));
-        if (blocks.direct)
+        if (kHasStoredNorms && blocks.direct)
             return blocks.storage->moments(blocks.stored_part(i), elements, blocks.pack, means,
                                            squares);
         const float length = (float)elements;
@@ -122,7 +122,7 @@ struct ChannelNorm {
         const size_t first = i / blocks.parts * blocks.pack;
         const float* const term = beta ? beta + first : nullptr;
         const float low = activation.low, high = activation.high;
-        if (blocks.direct && !activation.pass)
+        if (kHasStoredNorms && blocks.direct && !activation.pass)
             return blocks.storage->scale_centred(
                 blocks.stored_part(i), blocks.length((int)(i % blocks.parts)), blocks.pack,
                 mean + first, factor + first, term, low, high);

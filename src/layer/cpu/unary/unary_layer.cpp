@@ -11,8 +11,8 @@ namespace quoll {
 void run_unary(UnaryKernel kernel, const float* params, const Mat& in, Mat& out,
                const Option& opt) {
     const StorageKernels* storage = storage_kernels(host_kernel_set(), in.dtype);
-    const bool clamps =
-        storage && storage->clamp && kernel == host_kernel_set().unary->relu && params[0] == 0.f;
+    const bool clamps = kHasStoredNorms && storage && storage->clamp &&
+                        kernel == host_kernel_set().unary->relu && params[0] == 0.f;
     if (in.dtype == DType::bf16) kernel = bf16_kernel(*host_kernel_set().unary, kernel);
     const Chunks chunks(in, out);
     const int threads = threads_for(opt, 4.0 * in.total() * in.elempack);
