@@ -5,6 +5,7 @@
 #include "layer/activation/relu.h"
 #include "layer/activation/sigmoid.h"
 #include "layer/elementwise/binaryop.h"
+#include "layer/norm/instancenorm.h"
 #include "layer/tensor/concat.h"
 
 namespace quoll {
@@ -51,6 +52,17 @@ int fuse_activation(LayerGraph& graph, int index, const LayerMaker&) {
     return 1;
 }
 
+int fuse_norm_activation(LayerGraph& graph, int index, const LayerMaker&) {
+    auto* norm = graph.as<InstanceNorm>(index);
+    const int next = graph.only_reader(index);
+    if (!norm || next < 0 || graph.back_ends || norm->activation.type != kActivationNone) return 0;
+    const Activation f = activation_of(graph, next);
+    if (f.type == kActivationNone) return 0;
+    norm->activation = f;
+    graph.absorb(index, next, false, "activation into InstanceNorm");
+    return 1;
+}
+
 int fuse_joined_activation(LayerGraph& graph, int index, const LayerMaker&) {
     std::vector<FusionTarget> targets;
     const int next = graph.is<Concat>(index) ? graph.only_reader(index) : -1;
@@ -63,6 +75,24 @@ int fuse_joined_activation(LayerGraph& graph, int index, const LayerMaker&) {
     const std::string what = graph.layer(next)->type + " into what a Concat joins";
     for (int blob : graph.layer(index)->bottoms) graph.change(blob);  // none is kept: one reader
     graph.absorb(index, next, false, what.c_str());
+    return 1;
+}
+
+int chain_scalars(LayerGraph& graph, int index, const LayerMaker&) {
+    if (BinaryOp::kLongestChain == 1) return 0;
+    const auto links = [](const BinaryOp* s) {
+        return s && s->with_scalar && s->op_type <= BinaryOp::RSUB && s->op_type != BinaryOp::POW &&
+               !s->is_neutral();
+    };
+    auto* last = graph.as<BinaryOp>(index);
+    const int next = graph.only_reader(index);
+    auto* second = next < 0 ? nullptr : graph.as<BinaryOp>(next);
+    if (!links(last) || !links(second)) return 0;
+    int length = 2;
+    for (; last->then; last = last->then) length++;
+    if (second->then || length > BinaryOp::kLongestChain) return 0;
+    last->then = second;
+    graph.absorb(index, next, false, "BinaryOp with a scalar into the one before");
     return 1;
 }
 

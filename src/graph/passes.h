@@ -59,6 +59,12 @@ int eliminate_batch_axes(LayerGraph& graph, int index, const LayerMaker& make);
 int fuse_residual(LayerGraph& graph, int index, const LayerMaker& make);
 // Fuses an activation into the convolution or inner product before it.
 int fuse_activation(LayerGraph& graph, int index, const LayerMaker& make);
+// Into an InstanceNorm, in networks without back ends, which would have to do the same. Files have
+// no place for it.
+int fuse_norm_activation(LayerGraph& graph, int index, const LayerMaker& make);
+// An operation with a scalar into the one before it, after all other passes, which look at single
+// operations. Not for files, nor for back ends.
+int chain_scalars(LayerGraph& graph, int index, const LayerMaker& make);
 // Fuses an activation into the convolution or inner product before it if the layers between them
 // only change shapes, the order of axes, and what is an item. Blobs between them get other values:
 // not for files.

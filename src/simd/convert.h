@@ -396,11 +396,35 @@ QUOLL_INLINE void store_bf16(vecf<N> x, uint16_t* p) {
 
 // ---------------------------------------------------------------- parts
 
+// The first n of N values and zeros, and the first n of N values: value by value they would take
+// longer than all the rest of a short row.
+template <size_t N>
+QUOLL_INLINE void load_part(const uint16_t* p, size_t n, uint16_t (&part)[N]) {
+#if HWY_TARGET == HWY_AVX3
+    if constexpr (N >= 8) {
+        const hn::FixedTag<uint16_t, N> tag;
+        return hn::StoreU(hn::MaskedLoad(hn::FirstN(tag, n), tag, p), tag, part);
+    }
+#endif
+    for (uint16_t& value : part) value = 0;
+    for (size_t i = 0; i < n; i++) part[i] = p[i];
+}
+template <size_t N>
+QUOLL_INLINE void store_part(const uint16_t (&part)[N], uint16_t* p, size_t n) {
+#if HWY_TARGET == HWY_AVX3
+    if constexpr (N >= 8) {
+        const hn::FixedTag<uint16_t, N> tag;
+        return hn::BlendedStore(hn::LoadU(tag, part), hn::FirstN(tag, n), tag, p);
+    }
+#endif
+    for (size_t i = 0; i < n; i++) p[i] = part[i];
+}
+
 template <size_t N>
 QUOLL_INLINE vecf<N> load_f16_n(const uint16_t* p, size_t n) {
     if (n >= N) return load_f16<N>(p);
-    uint16_t part[N] = {};
-    for (size_t i = 0; i < n; i++) part[i] = p[i];
+    uint16_t part[N];
+    load_part(p, n, part);
     return load_f16<N>(part);
 }
 template <size_t N>
@@ -408,13 +432,13 @@ QUOLL_INLINE void store_f16_n(vecf<N> x, uint16_t* p, size_t n) {
     if (n >= N) return store_f16(x, p);
     uint16_t part[N];
     store_f16(x, part);
-    for (size_t i = 0; i < n; i++) p[i] = part[i];
+    store_part(part, p, n);
 }
 template <size_t N>
 QUOLL_INLINE vecf<N> load_bf16_n(const uint16_t* p, size_t n) {
     if (n >= N) return load_bf16<N>(p);
-    uint16_t part[N] = {};
-    for (size_t i = 0; i < n; i++) part[i] = p[i];
+    uint16_t part[N];
+    load_part(p, n, part);
     return load_bf16<N>(part);
 }
 template <size_t N>
@@ -422,7 +446,7 @@ QUOLL_INLINE void store_bf16_n(vecf<N> x, uint16_t* p, size_t n) {
     if (n >= N) return store_bf16(x, p);
     uint16_t part[N];
     store_bf16(x, part);
-    for (size_t i = 0; i < n; i++) p[i] = part[i];
+    store_part(part, p, n);
 }
 
 }  // namespace

@@ -136,6 +136,66 @@ TEST(Cast, sums) {
                 }
 }
 
+TEST(Cast, moments_and_what_is_made_of_them) {
+    for (const KernelSet* set : kernel_sets())
+        for (const Conversions& c : kConversions)
+            for (size_t pack : {1, 4, 8, 16})
+                for (size_t n : {1, 2, 3, 8, 49, 200, 2500}) {
+                    const StorageKernels& k = *storage_kernels(*set, c.dtype);
+                    if (!k.moments || pack > (size_t)set->lanes) continue;
+                    Guarded<uint16_t> in(n * pack);
+                    Guarded<float> means(pack), squares(pack), factor(pack), term(pack);
+                    std::vector<double> sum(pack), square(pack);
+                    for (size_t i = 0; i < n * pack; i++) {
+                        // Means far from zero, other ones for each channel.
+                        in[i] = c.narrow((float)((int)(i * 37 % 101) + 200 * (int)(i % pack)));
+                        sum[i % pack] += c.widen(in[i]);
+                    }
+                    for (size_t i = 0; i < n * pack; i++) {
+                        const double d = c.widen(in[i]) - sum[i % pack] / (double)n;
+                        square[i % pack] += d * d;
+                    }
+                    k.moments(in.data(), n, pack, means.data(), squares.data());
+                    for (size_t j = 0; j < pack; j++) {
+                        const double mean = sum[j] / (double)n;
+                        ASSERT_NEAR(means[j], mean, 1e-6 * (1 + mean)) << isa_name(set->isa);
+                        ASSERT_NEAR(squares[j], square[j], 1e-5 * (1 + square[j])) << n;
+                        factor[j] = .01f * (float)(j + 1), term[j] = (float)j - 3;
+                    }
+                    const std::vector<uint16_t> before(in.data(), in.data() + n * pack);
+                    const bool none = n % 2;
+                    k.scale_centred(in.data(), n, pack, means.data(), factor.data(),
+                                    none ? nullptr : term.data(), -.5f, 2.f);
+                    for (size_t i = 0; i < n * pack; i++) {
+                        const size_t j = i % pack;
+                        const float centred = c.widen(before[i]) - means[j];
+                        const double want = (double)centred * factor[j] + (none ? 0 : term[j]);
+                        const double limited = std::min(2., std::max(-.5, want));
+                        ASSERT_NEAR(c.widen(in[i]), limited, .004 * (1e-3 + fabs(limited)))
+                            << isa_name(set->isa) << " " << pack << " " << n;
+                    }
+                }
+}
+
+TEST(Cast, clamps) {
+    for (const KernelSet* set : kernel_sets())
+        for (const Conversions& c : kConversions)
+            for (size_t count : {1, 5, 16, 31, 32, 64, 77, 300}) {
+                const StorageKernels& k = *storage_kernels(*set, c.dtype);
+                if (!k.clamp) continue;
+                Guarded<uint16_t> in(count), out(count);
+                for (size_t i = 0; i < count; i++)
+                    in[i] = c.narrow(((int)(i * 37 % 101) - 50) * .37f);
+                if (count > 5) in[3] = c.narrow(NAN), in[4] = c.narrow(INFINITY);
+                k.clamp(in.data(), out.data(), count, 0.f, INFINITY);
+                for (size_t i = 0; i < count; i++)
+                    expect_same(out[i], c.widen(in[i]) < 0 ? 0 : in[i], c, *set, "relu");
+                k.clamp(in.data(), in.data(), count, -1.f, 6.f);
+                for (size_t i = 0; i < count; i++)
+                    ASSERT_TRUE(!(c.widen(in[i]) < -1) && !(c.widen(in[i]) > 6)) << i;
+            }
+}
+
 // k rows by n columns, values that bf16 holds, and a row that has all bits of floats.
 struct RowTimes {
     RowTimes(const KernelSet& kernels, size_t columns, size_t rows)

@@ -89,6 +89,8 @@ void check_scale_centred(const NormKernels& k) {
     for (size_t period : {1, 2, 3, 4, 8, 16, 19, 32}) {
         for (size_t repeats = 0; repeats < 24; repeats++) {
             const size_t n = period * repeats;
+            const float low = repeats % 4 == 1 ? 0.f : -INFINITY;
+            const float high = repeats % 4 == 2 ? 1.f : INFINITY;
             // Means far from zero: what is left of the values is small.
             const std::vector<float> mean = random_values(period, 1000, 1010),
                                      factor = random_values(period, 100, 200),
@@ -96,11 +98,12 @@ void check_scale_centred(const NormKernels& k) {
             Guarded<float> data(n, repeats % 2);
             for (size_t i = 0; i < n; i++) data[i] = mean[i % period] + (float)(i % 3) / 64;
             k.scale_centred(data.data(), n, period, mean.data(), factor.data(),
-                            repeats % 3 ? term.data() : nullptr);
+                            repeats % 3 ? term.data() : nullptr, low, high);
             for (size_t i = 0; i < n; i++) {
                 const size_t j = i % period;
                 const double centred = (float)(mean[j] + (float)(i % 3) / 64) - mean[j];
-                const double want = centred * factor[j] + (repeats % 3 ? term[j] : 0);
+                const double scaled = centred * factor[j] + (repeats % 3 ? term[j] : 0);
+                const double want = std::min<double>(high, std::max<double>(low, scaled));
                 ASSERT_NEAR(want, data[i], 1e-6 * (1 + fabs(want))) << period << " " << i;
             }
         }

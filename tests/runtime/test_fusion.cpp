@@ -279,7 +279,72 @@ TEST(Fusion, each_activation) {
         expect_fused(
             "InnerProduct fc 1 1 in a 0=6 1=1 2=36\n" + type + " act 1 1 a out" + params + "\n",
             Weights().tagged(36).raw(6), Shape(6, 5), 2);
+        for (const Shape& shape : {Shape(9, 7, 16), Shape(9, 7, 6), Shape(30)})
+            expect_fused("InstanceNorm n 1 1 in a 0=" + std::to_string(shape.c) + "\n" + type +
+                             " act 1 1 a out" + params + "\n",
+                         Weights().raw(2 * shape.c), shape, 2);
     }
+}
+
+TEST(Fusion, operations_with_scalars) {
+    // Rows that fill whole chunks, and short ones.
+    for (const Shape& shape : {Shape(90, 70, 3), Shape(7, 7, 20), Shape(33)}) {
+        expect_fused(
+            "BinaryOp m 1 1 in a 0=2 1=1 2=2\nBinaryOp d 1 1 a b 0=3 1=1 2=19\n"
+            "BinaryOp s 1 1 b c 0=1 1=1 2=1.5\nBinaryOp r 1 1 c e 0=7 1=1 2=3\n"
+            "BinaryOp e 1 1 e out 0=3 1=1 2=-4\n",
+            Weights(), shape, 2);
+        // A power ends a chain.
+        expect_fused(
+            "BinaryOp m 1 1 in a 0=2 1=1 2=2\nBinaryOp p 1 1 a b 0=6 1=1 2=2\n"
+            "BinaryOp s 1 1 b c 0=0 1=1 2=1.5\nBinaryOp x 1 1 c out 0=4 1=1 2=3\n",
+            Weights(), shape, 4);
+    }
+}
+
+// Blobs of bf16, which have kernels of their own: as without fusion in f32, but for rounding.
+TEST(Fusion, normalised_bf16_and_operations_with_scalars) {
+    const std::string norm = "Input in 0 1 in\nInstanceNorm n 1 1 in a 0=16 1=0.01\n";
+    const std::string end = "BinaryOp m 1 1 b c 0=2 1=1 2=3\nBinaryOp d 1 1 c out 0=3 1=1 2=7\n";
+    for (const char* activation : {"ReLU r 1 1 a b\n", "Clip r 1 1 a b 0=-0.5 1=0.7\n",
+                                   "ReLU r 1 1 a b 0=0.2\n", "Swish r 1 1 a b\n"}) {
+        for (const Shape& shape : {Shape(9, 7, 16), Shape(60, 50, 16), Shape(1, 1, 16)}) {
+            Net plain, fused;
+            Weights weights = Weights().raw(32), again = weights;
+            fused.opt.use_bf16_storage = true;
+            ASSERT_EQ(load(&plain, norm + activation + end, &weights, false), kOk);
+            ASSERT_EQ(load(&fused, norm + activation + end, &again, true), kOk);
+            EXPECT_EQ(layers_that_run(fused), 2);
+            const Mat want = run(plain, image(shape)), got = run(fused, image(shape));
+            for (int q = 0; q < want.c; q++)
+                for (int i = 0; i < want.w * want.h; i++)
+                    ASSERT_NEAR(got.channel(q)[i], want.channel(q)[i], .04) << activation << q;
+        }
+    }
+}
+
+TEST(Fusion, operations_with_scalars_on_integers) {
+    const std::string text =
+        "Input in 0 1 in\nBinaryOp m 1 1 in a 0=2 1=1 2=3\n"
+        "BinaryOp d 1 1 a b 0=3 1=1 2=2\nBinaryOp r 1 1 b out 0=7 1=1 2=5\n";
+    Mat in;
+    Shape shape(7, 3, 2);
+    shape.dtype = DType::s32;
+    in.create(shape);
+    for (int q = 0; q < 2; q++)
+        for (int i = 0; i < 21; i++) ((int32_t*)in.channel(q))[i] = q * 21 + i - 20;
+    Mat out[2];
+    for (int fuse : {0, 1}) {
+        Net net;
+        Weights none;
+        ASSERT_EQ(load(&net, text, &none, fuse), kOk);
+        EXPECT_EQ(layers_that_run(net), fuse ? 1 : 3);
+        out[fuse] = run(net, in);
+        ASSERT_EQ(out[fuse].dtype, DType::s32);
+    }
+    for (int q = 0; q < 2; q++)
+        for (int i = 0; i < 21; i++)
+            ASSERT_EQ(((int32_t*)out[0].channel(q))[i], ((int32_t*)out[1].channel(q))[i]) << i;
 }
 
 TEST(Fusion, slope_of_prelu) {
@@ -609,8 +674,9 @@ TEST(Fusion, neutral_layers) {
         "Permute p 1 1 c d 0=0\nPadding q 1 1 d e\nReLU r 1 1 e out\n",
         Weights(), Shape(9, 7, 3), 2);
     // Neither sums nor factors that do something go.
-    expect_fused("BinaryOp a 1 1 in a 0=0 1=1 2=1\nBinaryOp b 1 1 a out 0=1 1=1 2=2\n", Weights(),
-                 Shape(9, 7, 3), 3);
+    expect_fused(
+        "BinaryOp a 1 1 in a 0=0 1=1 2=1\nReLU r 1 1 a b\nBinaryOp b 1 1 b out 0=2 1=1 2=2\n",
+        Weights(), Shape(9, 7, 3), 4);
     expect_fused("Permute p 1 1 in out 0=1\n", Weights(), Shape(9, 7, 3), 2);
 }
 

@@ -64,6 +64,10 @@ float activate(float x, const Activation& f) {
     return x;
 }
 
+void activate_all(float* values, size_t n, const Activation& f) {
+    for (size_t i = 0; i < n && f.type != kActivationNone; i++) values[i] = activate(values[i], f);
+}
+
 void activation_lines(int& type, Mat& params, ParamVisitor& v) {
     static const std::string types = types_in_words(), words = params_in_words();
     v(9, "activation_type", type, 0, types.c_str(), between(0, kMostType));

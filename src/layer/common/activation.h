@@ -38,6 +38,8 @@ struct Activation {
 
 // The scalar reference.
 float activate(float x, const Activation& f);
+// Of each of n values; nothing if there is no activation.
+void activate_all(float* values, size_t n, const Activation& f);
 
 // The two schema lines (ids 9 and 10).
 void activation_lines(int& type, Mat& params, ParamVisitor& v);

@@ -204,7 +204,7 @@ int BinaryOp::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     return kOk;
 }
 
-int BinaryOp::forward_inplace(Mat& blob, const Option&) const {
+int BinaryOp::forward_inplace(Mat& blob, const Option& opt) const {
     std::vector<Shape> out;
     QUOLL_RETURN_IF_ERROR(shape(*this, {blob.logical_shape()}, out));
     if (is_neutral()) return kOk;
@@ -214,7 +214,7 @@ int BinaryOp::forward_inplace(Mat& blob, const Option&) const {
     } else {
         for_each_value(blob, [this](float x) { return value(x, b); });
     }
-    return kOk;
+    return then ? then->forward_inplace(blob, opt) : (int)kOk;
 }
 
 QUOLL_DEFINE_LAYER(BinaryOp)

@@ -57,6 +57,15 @@ public:
     int op_type = 0;
     int with_scalar = 0;
     float b = 0.f;
+    // An operation with a scalar on the result: a layer of the same net that the pass chain_scalars
+    // found behind this one. Files have none.
+    BinaryOp* then = nullptr;
+    // 1 where the library has to be small: no chains.
+#if defined(__x86_64__) || defined(__i386__)
+    enum {kLongestChain = 8};
+#else
+    enum { kLongestChain = 1 };
+#endif
 };
 
 }  // namespace quoll

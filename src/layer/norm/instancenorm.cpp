@@ -35,6 +35,7 @@ int InstanceNorm::forward_inplace(Mat& blob, const Option&) const {
         float* p = (float*)blob.data + q * blob.cstep;
         normalize_runs(p, 1, size, 0, eps);
         for (size_t i = 0; i < size && affine; i++) p[i] = p[i] * gamma_data[q] + beta_data[q];
+        activate_all(p, size, activation);
     }
     return kOk;
 }

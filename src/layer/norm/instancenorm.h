@@ -1,6 +1,7 @@
 #ifndef QUOLL_LAYER_INSTANCENORM_H
 #define QUOLL_LAYER_INSTANCENORM_H
 
+#include "layer/common/activation.h"
 #include "layer/common/schema.h"
 
 namespace quoll {
@@ -20,6 +21,8 @@ public:
     int affine;
     Mat gamma_data;
     Mat beta_data;
+    // Of the results: what the pass fuse_norm_activation found behind the layer. Files have none.
+    Activation activation;
 };
 
 }  // namespace quoll

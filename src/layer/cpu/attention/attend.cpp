@@ -175,7 +175,7 @@ void widen_rows(const StorageKernels& stored, const Strided& s, int first, size_
 
 void divide(const KernelSet& kernels, float by, float* row, int count) {
     const float none = 0.f, factor = 1.f / by;
-    kernels.norm->scale_centred(row, count, 1, &none, &factor, nullptr);
+    kernels.norm->scale_centred(row, count, 1, &none, &factor, nullptr, -INFINITY, INFINITY);
 }
 
 // The softmax of the scores of a block's queries from `first` on, in place.

@@ -1,5 +1,6 @@
 #include "layer/cpu/binary/binaryop_cpu.h"
 
+#include <math.h>
 #include <string.h>
 
 #include <algorithm>
@@ -67,9 +68,27 @@ static const BinaryVariants* variants_of(int op_type, const BinaryKernels& k, bo
     return nullptr;
 }
 
+// Divisions by powers of two are multiplications, to the bit, and differences sums.
+BinaryOpCpu::Scalar BinaryOpCpu::scalar_of(int op_type, float b) {
+    const BinaryKernels& k = *host_kernel_set().binary;
+    Scalar s = {nullptr, b, false};
+    s.variants = variants_of(op_type, k, &s.swapped);
+    int exponent;
+    if (op_type == SUB) {
+        s.variants = &k.add, s.value = -b;
+    } else if (op_type == DIV && fabsf(frexpf(b, &exponent)) == .5f && fabsf(b) >= 0x1p-126f &&
+               fabsf(b) <= 0x1p126f) {
+        s.variants = &k.mul, s.value = 1.f / b;
+    }
+    return s;
+}
+
 int BinaryOpCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(BinaryOp::create_pipeline(opt));
     variants_ = variants_of(op_type, *host_kernel_set().binary, &swapped_);
+    num_scalars_ = 0;
+    for (const BinaryOp* s = with_scalar ? this : nullptr; s; s = s->then)
+        scalars_[num_scalars_++] = scalar_of(s->op_type, s->b);
     support_fp16_storage = support_bf16_storage = variants_ != nullptr;
     return kOk;
 }
@@ -79,7 +98,10 @@ static void set_pattern(const float* values, int count, float pattern[kPatternSi
         std::fill_n(pattern, (int)kPatternSize, values[0]);
         return;
     }
-    for (int i = 0; i < kPatternSize; i++) pattern[i] = values[i % count];
+    for (int i = 0, k = 0; i < kPatternSize; i++) {  // a remainder would take as long as a row
+        pattern[i] = values[k];
+        if (++k == count) k = 0;
+    }
 }
 
 // Whether a pattern has whole elements: an application may pack its blobs by 3.
@@ -204,20 +226,50 @@ bool BinaryOpCpu::can_run(const Mat& m) const {
     return variants_ && (m.dtype == DType::f32 || storage_kernels(host_kernel_set(), m.dtype));
 }
 
+void BinaryOpCpu::run_scalars(float* in, float* out, size_t n) const {
+    for (int i = 0; i < num_scalars_; i++) {
+        const Scalar& s = scalars_[i];
+        const Side number = {&s.value, 1, false, false}, values = {in, 1, true, false};
+        apply(*s.variants, s.swapped ? number : values, s.swapped ? values : number, out, n);
+        in = out;
+    }
+}
+
 void BinaryOpCpu::run_scalar(const Mat& in, Mat& out, const Option& opt) const {
     const Chunks chunks(in, out);
     const StorageKernels* storage = storage_kernels(host_kernel_set(), in.dtype);
-    const Side number = {&b, 1, false, false};
     const int threads = threads_for(opt, (double)in.total() * in.elempack);
-    parallel_for(chunks.count(), threads, [&](int64_t i) {
-        const Chunk p = chunks[i];
-        const void* const from = storage ? (void*)p.of<uint16_t>(in) : p.of(in);
-        const Side values = {from, 1, true, storage != nullptr};
-        const Side &first = swapped_ ? number : values, &second = swapped_ ? values : number;
-        if (storage)
-            apply_stored(*variants_, first, second, *storage, p.of<uint16_t>(out), p.count);
-        else
-            apply(*variants_, first, second, p.of(out), p.count);
+    const BinaryKernels& kernels = *host_kernel_set().binary;
+    const Scalar& first = scalars_[0];
+    // Values of the storage type that one call computes, if it has enough of them.
+    const bool direct = num_scalars_ == 1 && chunks[0].count >= 32 &&
+                        (first.variants == &kernels.add || first.variants == &kernels.mul);
+    // Short runs are otherwise widened behind one another, so that fewer calls compute them.
+    const int some =
+        kLongestChain > 1 && storage && !direct ? (int)(Chunks::kChunk / chunks[0].count) : 1;
+    parallel_for((chunks.count() + some - 1) / some, threads, [&](int64_t task) {
+        const int begin = (int)task * some, end = std::min(begin + some, chunks.count());
+        Chunk p = chunks[begin];
+        if (!storage) return run_scalars(p.of(in), p.of(out), p.count);
+        if (direct || kLongestChain == 1) {
+            const Side number = {&first.value, 1, false, false};
+            const Side values = {p.of<uint16_t>(in), 1, true, true};
+            apply_stored(*first.variants, first.swapped ? number : values,
+                         first.swapped ? values : number, *storage, p.of<uint16_t>(out), p.count);
+            return;
+        }
+        float values[Chunks::kChunk];
+        size_t n = 0;
+        for (int i = begin; i < end; i++, n += p.count) {
+            p = chunks[i];
+            storage->widen(p.of<uint16_t>(in), values + n, p.count);
+        }
+        run_scalars(values, values, n);
+        n = 0;
+        for (int i = begin; i < end; i++, n += p.count) {
+            p = chunks[i];
+            storage->narrow(values + n, p.of<uint16_t>(out), p.count);
+        }
     });
 }
 

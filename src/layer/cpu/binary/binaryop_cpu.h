@@ -43,10 +43,20 @@ private:
     void run_gathered(const Operand& a, const Operand& b, int covered, size_t count, Mat& out,
                       const Option& opt) const;
     bool can_run(const Mat& m) const;
+    // One of the operations with scalars.
+    struct Scalar {
+        const BinaryVariants* variants;
+        float value;
+        bool swapped;
+    };
+    static Scalar scalar_of(int op_type, float b);
+    void run_scalars(float* in, float* out, size_t n) const;
     void run_scalar(const Mat& in, Mat& out, const Option& opt) const;
 
     const BinaryVariants* variants_ = nullptr;  // null: only the reference has it
     bool swapped_ = false;                      // f(b, a)
+    Scalar scalars_[kLongestChain];             // with_scalar: the operation, and those in `then`
+    int num_scalars_ = 0;
 };
 
 }  // namespace quoll

@@ -15,6 +15,13 @@ struct StoredBinary {
     void (*pattern)(const uint16_t* a, const float* b, uint16_t* out, size_t n);
 };
 
+// Whether there are any of StorageKernels' last three.
+#if defined(__x86_64__) || defined(__i386__)
+constexpr bool kHasStoredNorms = true;
+#else
+constexpr bool kHasStoredNorms = false;
+#endif
+
 // The kernels of one storage type. Narrowing rounds to nearest even, and NaN stays NaN. No pointer
 // needs alignment.
 struct StorageKernels {
@@ -24,6 +31,16 @@ struct StorageKernels {
     // y[j] = scale * sum of x[i * pack + j], i < n. pack is 1, 4, 8 or 16 and no more than a
     // register has floats.
     void (*sum)(const uint16_t* x, size_t n, size_t pack, float scale, uint16_t* y);
+    // Those below are null where kernels of floats are left to do it, for the size of the library.
+    // `pack` is as for sum. Means of each of `pack` channels of n > 0 elements, and sums of the
+    // squares about them.
+    void (*moments)(const uint16_t* x, size_t n, size_t pack, float* means, float* squares);
+    // x[i] = clamp((x[i] - mean[c]) * factor[c] + term[c]) for c = i % pack, n elements; a null
+    // term stands for zeros.
+    void (*scale_centred)(uint16_t* x, size_t n, size_t pack, const float* mean,
+                          const float* factor, const float* term, float low, float high);
+    // y[i] = min(high, max(low, x[i])), i < n; y may be x.
+    void (*clamp)(const uint16_t* x, uint16_t* y, size_t n, float low, float high);
 };
 
 struct CastKernels {

@@ -227,6 +227,44 @@ void for_each_block(const Mat& src, Mat& dst, const Option& opt, F f) {
     }
 }
 
+// Whether the scalars of all items lie behind one another.
+bool lies_dense(const Mat& m, const Blocks& blocks) {
+    const size_t item = blocks.inner * blocks.blocks;
+    return blocks.step == blocks.inner * m.elemsize && (m.n == 1 || m.nstep == item);
+}
+
+// A conversion of a run of scalars.
+typedef void (*ConvertRun)(const void* context, const void* from, void* to, size_t count);
+
+// Converts all runs of src, in one region for all items: batches may have many small ones.
+void convert_runs(const Mat& src, Mat& dst, const Option& opt, ConvertRun convert,
+                  const void* context) {
+    enum { kScalars = 1 << 14 };
+    const Blocks from(src), to(dst);
+    const size_t count = from.inner * src.elempack * (src.dims == 1 ? from.blocks : 1);
+    const int64_t blocks = src.dims == 1 ? 1 : from.blocks;
+    const int threads = threads_for(opt, (double)count * blocks * src.n * dtype_size(src.dtype));
+    if (lies_dense(src, from) && lies_dense(dst, to)) {
+        const size_t all = count * blocks * src.n;
+        parallel_for((int64_t)((all + kScalars - 1) / kScalars), threads, [&](int64_t i) {
+            const size_t first = i * kScalars;
+            convert(context, (unsigned char*)src.data + first * dtype_size(src.dtype),
+                    (unsigned char*)dst.data + first * dtype_size(dst.dtype),
+                    std::min<size_t>(kScalars, all - first));
+        });
+        return;
+    }
+    // A task is an item of a batch, or a block of the only item.
+    const bool batch = src.n > 1;
+    parallel_for(batch ? src.n : blocks, threads, [&](int64_t i) {
+        const int64_t first = batch ? 0 : i, last = batch ? blocks : i + 1;
+        const unsigned char* const a = batch_data(src, batch ? (int)i : 0);
+        unsigned char* const b = batch_data(dst, batch ? (int)i : 0);
+        for (int64_t q = first; q < last; q++)
+            convert(context, a + q * from.step, b + q * to.step, count);
+    });
+}
+
 // Gives dst the shape and packing of src in another dtype.
 bool create_as(const Mat& src, Mat& dst, DType dtype, const char* function, const Option& opt) {
     Shape shape = src.logical_shape();
@@ -255,9 +293,10 @@ void cast(const Mat& src, Mat& dst, const char* function, DType from, DType from
         QUOLL_LOGE("[%s] expected %s, got %s", function, dtype_name(from), dtype_name(in.dtype));
     if (!can_read || (in.dtype != from && in.dtype != from_too)) return dst.release();
     if (!create_as(in, dst, to, function, opt)) return;
-    for_each_block(in, dst, opt, [&](const void* a, void* b, int, size_t count) {
-        convert_all((const From*)a, (To*)b, count);
-    });
+    const ConvertRun convert = [](const void* context, const void* a, void* b, size_t count) {
+        (*(const ConvertAll*)context)((const From*)a, (To*)b, count);
+    };
+    convert_runs(in, dst, opt, convert, &convert_all);
 }
 
 // True when `values` is f32 with one value, or one for each index of the outermost axis of src.

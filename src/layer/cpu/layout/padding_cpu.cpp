@@ -35,6 +35,26 @@ void fill(unsigned char* to, const unsigned char* element, size_t bytes, size_t 
     }
 }
 
+// For one element, a call of memcpy would take longer than the copy.
+__attribute__((noinline)) void copy_element(unsigned char* to, const unsigned char* from,
+                                            size_t bytes) {
+    switch (bytes) {
+        case 2:
+            memcpy(to, from, 2);
+            return;
+        case 4:
+            memcpy(to, from, 4);
+            return;
+        case 32:
+            memcpy(to, from, 32);
+            return;
+        case 64:
+            memcpy(to, from, 64);
+            return;
+    }
+    memcpy(to, from, bytes);
+}
+
 // Where the channels of one element go in the padded blob.
 struct PaddedPlane {
     const ChannelGather& gather;
@@ -69,9 +89,10 @@ struct PaddedPlane {
             const size_t at = (size_t)i * out_w;
             unsigned char* const to = out + at * es;
             gather.copy(block, ((size_t)planes[plane] * in_h + rows[row]) * in_w, at + left, in_w);
-            for (int x = 0; x < left; x++) memcpy(to + x * es, to + (left + columns[x]) * es, es);
+            for (int x = 0; x < left; x++)
+                copy_element(to + x * es, to + (left + columns[x]) * es, es);
             for (int x = left + in_w; x < out_w; x++)
-                memcpy(to + x * es, to + (left + columns[x]) * es, es);
+                copy_element(to + x * es, to + (left + columns[x]) * es, es);
         }
     }
 };

@@ -8,6 +8,7 @@
 #include "layer/cpu/common/chunks.h"
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/norm/norm.h"
+#include "layer/cpu/unary/fused_activation.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -21,6 +22,7 @@ struct ChannelBlocks {
 
     void* data;
     const StorageKernels* storage;
+    bool direct;  // the storage type has kernels of its own
     int count, pack;
     size_t size, step;
     size_t part, rest;  // values of each channel in a part, and in the last one
@@ -28,6 +30,7 @@ struct ChannelBlocks {
 
     ChannelBlocks(const KernelSet& kernels, Mat& m)
         : data(m.data), storage(storage_kernels(kernels, m.dtype)), pack(m.elempack) {
+        direct = storage && storage->moments && kernels.lanes % pack == 0;
         count = m.dims == 2 ? m.h : m.c;
         const size_t elements = m.dims == 2 ? m.w : (size_t)m.w * m.h * m.d;
         size = elements * pack;
@@ -40,16 +43,18 @@ struct ChannelBlocks {
     int64_t all_parts() const { return (int64_t)count * parts; }
     // Values of each channel in part i of a block.
     size_t length(int i) const { return i + 1 < parts ? part : rest; }
+    // Where the values of part i of all begin.
+    size_t place(int64_t i) const { return i / parts * step + i % parts * part * pack; }
+    uint16_t* stored_part(int64_t i) const { return (uint16_t*)data + place(i); }
     // f(values, n) for the values of part i of all: at once, or as many as stay in cache as floats,
     // which are stored again if `stores`.
     template <class F>
     void walk(int64_t i, bool stores, F f) const {
-        const int within = (int)(i % parts);
-        const size_t at = i / parts * step + within * part * pack, all = length(within) * pack;
-        if (!storage) return f((float*)data + at, all);
+        const size_t all = length((int)(i % parts)) * pack;
+        if (!storage) return f((float*)data + place(i), all);
         const size_t chunk = Chunks::kChunk / pack * pack;
         float values[Chunks::kChunk];
-        uint16_t* stored = (uint16_t*)data + at;
+        uint16_t* stored = stored_part(i);
         for (size_t first = 0; first < all; first += chunk, stored += chunk) {
             const size_t n = std::min(chunk, all - first);
             storage->widen(stored, values, n);
@@ -74,12 +79,17 @@ struct ChannelNorm {
     const ChannelBlocks& blocks;
     const int each;  // channels of a group
     const float eps, *const gamma, *const beta;
+    const FusedActivation activation;
     float* const moments;  // of each part: means of the channels, then squares about them
     float *const mean, *const factor;  // of each channel
 
     void measure(int64_t i) const {
         float *const means = moments + i * 2 * blocks.pack, *const squares = means + blocks.pack;
-        const float length = (float)blocks.length((int)(i % blocks.parts));
+        const size_t elements = blocks.length((int)(i % blocks.parts));
+        if (kHasStoredNorms && blocks.direct)
+            return blocks.storage->moments(blocks.stored_part(i), elements, blocks.pack, means,
+                                           squares);
+        const float length = (float)elements;
         blocks.reduce(norm.sum, i, nullptr, means);
         for (int c = 0; c < blocks.pack; c++) means[c] /= length;
         blocks.reduce(norm.sum_squares, i, means, squares);
@@ -110,9 +120,16 @@ struct ChannelNorm {
     }
     void scale(int64_t i) const {
         const size_t first = i / blocks.parts * blocks.pack;
+        const float* const term = beta ? beta + first : nullptr;
+        const float low = activation.low, high = activation.high;
+        if (kHasStoredNorms && blocks.direct && !activation.pass)
+            return blocks.storage->scale_centred(
+                blocks.stored_part(i), blocks.length((int)(i % blocks.parts)), blocks.pack,
+                mean + first, factor + first, term, low, high);
         blocks.walk(i, true, [&](float* values, size_t n) {
-            norm.scale_centred(values, n, blocks.pack, mean + first, factor + first,
-                               beta ? beta + first : nullptr);
+            norm.scale_centred(values, n, blocks.pack, mean + first, factor + first, term, low,
+                               high);
+            if (activation.pass) activation.pass(values, values, n, activation.params);
         });
     }
 
@@ -143,7 +160,8 @@ struct ChannelNorm {
 }  // namespace
 
 int normalize_channels(const KernelSet& kernels, Mat& blob, int groups, float eps,
-                       const float* gamma, const float* beta, const Option& opt) {
+                       const float* gamma, const float* beta, const Activation& activation,
+                       const Option& opt) {
     const NormKernels& norm = *kernels.norm;
     const int channels = blob.logical_shape().size(0), each = channels / groups;
     if (blob.dims == 1)
@@ -151,11 +169,13 @@ int normalize_channels(const KernelSet& kernels, Mat& blob, int groups, float ep
             for (int first = 0; first < channels; first += each)
                 norm.normalize_row(values + first, each, eps, gamma ? gamma + first : nullptr,
                                    beta ? beta + first : nullptr);
+            activate_all(values, channels, activation);
         });
     if (blob.elempack > Chunks::kChunk) {  // walk() and reduce() take an element at least
         Mat planar;
         QUOLL_RETURN_IF_ERROR(with_elempack(blob, 1, opt, &planar));
-        QUOLL_RETURN_IF_ERROR(normalize_channels(kernels, planar, groups, eps, gamma, beta, opt));
+        QUOLL_RETURN_IF_ERROR(
+            normalize_channels(kernels, planar, groups, eps, gamma, beta, activation, opt));
         const int pack = blob.elempack;
         convert_packing(planar, blob, pack, opt);
         return blob.empty() ? (int)kOutOfMemory : (int)kOk;
@@ -164,8 +184,9 @@ int normalize_channels(const KernelSet& kernels, Mat& blob, int groups, float ep
     Mat moments(2 * blocks.parts, channels, 4u, opt.workspace_allocator);
     Mat results(channels, 2, 4u, opt.workspace_allocator);
     if (moments.empty() || results.empty()) return kOutOfMemory;
-    const ChannelNorm run = {norm, blocks,  each,           eps,           gamma,
-                             beta, moments, results.row(0), results.row(1)};
+    const FusedActivation fused(kernels, activation, blob.dtype == DType::bf16);
+    const ChannelNorm run = {norm,  blocks,  each,           eps,           gamma, beta,
+                             fused, moments, results.row(0), results.row(1)};
     run.run(threads_for(opt, (double)blocks.size * blocks.count));
     return kOk;
 }

@@ -2,6 +2,7 @@
 #ifndef QUOLL_LAYER_CPU_NORM_CHANNEL_NORM_H
 #define QUOLL_LAYER_CPU_NORM_CHANNEL_NORM_H
 
+#include "layer/common/activation.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/kernel_set.h"
 #include "quoll/mat.h"
@@ -26,9 +27,10 @@ int with_floats(Mat& blob, const Option& opt, F f) {
 // x = (x - mean) / sqrt(variance + eps) * gamma + beta in place, with mean and variance over each
 // of `groups` groups of equally many channels (the outermost axis); gamma and beta have a value per
 // channel, or are null: ones and zeros. A negative code if memory runs out. `blob` has floats or
-// 16-bit values, as with_floats takes them.
+// 16-bit values, as with_floats takes them; `activation` is applied to the results.
 int normalize_channels(const KernelSet& kernels, Mat& blob, int groups, float eps,
-                       const float* gamma, const float* beta, const Option& opt);
+                       const float* gamma, const float* beta, const Activation& activation,
+                       const Option& opt);
 
 }  // namespace quoll
 

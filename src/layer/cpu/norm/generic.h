@@ -309,9 +309,12 @@ void normalize_row(float* data, size_t n, float eps, const float* gamma, const f
 }
 
 void scale_centred(float* data, size_t n, size_t period, const float* mean, const float* factor,
-                   const float* term) {
+                   const float* term, float low, float high) {
     using V = s::vecf<s::kLanes>;
     constexpr size_t L = s::kLanes;
+    const V least = V::set(low), most = V::set(high);
+    const auto scaled = [&](V x, V f, V t)
+                            QUOLL_INLINE_LAMBDA { return min(most, max(least, fma(x, f, t))); };
     if (L % period == 0) {  // parameters stay in registers
         V m = V::set(*mean), f = V::set(*factor), t = V::set(term ? *term : 0.f);
         if (period > 1) {  // loads that wait for the stores
@@ -326,9 +329,9 @@ void scale_centred(float* data, size_t n, size_t period, const float* mean, cons
         for (; i + 4 * L <= n; i += 4 * L)
             s::unroll<4>([&](auto p) QUOLL_INLINE_LAMBDA {
                 float* const x = data + i + p() * L;
-                fma(V::load(x) - m, f, t).store(x);
+                scaled(V::load(x) - m, f, t).store(x);
             });
-        for (; i < n; i += L) fma(V::load_n(data + i, n - i) - m, f, t).store_n(data + i, n - i);
+        for (; i < n; i += L) scaled(V::load_n(data + i, n - i) - m, f, t).store_n(data + i, n - i);
         return;
     }
     for (size_t first = 0; first < n; first += period) {
@@ -336,7 +339,7 @@ void scale_centred(float* data, size_t n, size_t period, const float* mean, cons
             const size_t left = period - j;
             const V x = V::load_n(data + first + j, left) - V::load_n(mean + j, left);
             const V t = term ? V::load_n(term + j, left) : V::zero();
-            fma(x, V::load_n(factor + j, left), t).store_n(data + first + j, left);
+            scaled(x, V::load_n(factor + j, left), t).store_n(data + first + j, left);
         }
     }
 }

@@ -13,7 +13,7 @@ int GroupNormCpu::forward_inplace(Mat& blob, const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
     return normalize_channels(*kernels_, blob, group, eps,
                               affine ? (const float*)gamma_data : nullptr,
-                              affine ? (const float*)beta_data : nullptr, opt);
+                              affine ? (const float*)beta_data : nullptr, Activation(), opt);
 }
 
 Layer* create_GroupNorm_fast_layer() { return new GroupNormCpu; }

@@ -17,11 +17,12 @@ int InstanceNormCpu::forward_inplace(Mat& blob, const Option& opt) const {
     const float* beta = affine ? (const float*)beta_data : nullptr;
     if (blob.dims >= 3) {
         const int count = blob.c * blob.elempack;
-        return normalize_channels(*kernels_, blob, count, eps, gamma, beta, opt);
+        return normalize_channels(*kernels_, blob, count, eps, gamma, beta, activation, opt);
     }
     return with_floats(blob, opt, [&](float* values, size_t size) {  // all one channel
         kernels_->norm->normalize_row(values, size, eps, nullptr, nullptr);
         if (affine) kernels_->channel->affine(values, size, 1, gamma, beta);
+        activate_all(values, size, activation);
     });
 }
 

@@ -29,11 +29,11 @@ typedef void (*SoftmaxColumns)(float* data, size_t count, size_t step, size_t wi
 typedef void (*NormalizeRow)(float* data, size_t n, float eps, const float* gamma,
                              const float* beta);
 
-// data[i] = (data[i] - mean[i % period]) * factor[i % period] + term[i % period] for i < n, a
-// multiple of period; a null term stands for zeros. The mean is subtracted first: if it were part
+// data[i] = clamp((data[i] - mean[c]) * factor[c] + term[c]) for c = i % period, i < n, a multiple
+// of period; a null term stands for zeros. The mean is subtracted first: if it were part
 // of the term, its rounding error would be multiplied by the factor.
 typedef void (*ScaleCentred)(float* data, size_t n, size_t period, const float* mean,
-                             const float* factor, const float* term);
+                             const float* factor, const float* term, float low, float high);
 
 // data[i] = data[i] / sqrt(mean of the squares + eps) * gamma[i]; a null gamma stands for ones.
 typedef void (*RmsRow)(float* data, size_t n, float eps, const float* gamma);

@@ -95,8 +95,46 @@ __attribute__((noinline)) void taps_of(const GridAxis& a, int taps, Points x, Ta
     }
 }
 
+#if defined(__AVX2__)
+QUOLL_INLINE void linear_taps(const GridAxis& a, Points x, Taps* t) {
+    const Points one = Points::set(1.f);
+    if (a.clamps || a.reflects) x = pad(a, x);
+    const Points low = floor(x);
+    t->weight[1] = x - low;
+    t->weight[0] = one - t->weight[1];
+    t->set(a, 0, low);
+    t->set(a, 1, low + one);
+}
+
+// What most networks sample by, all in registers: the same as below but for the signs of zeros.
+void sample_linear(const GridPoints& t) {
+    for (size_t i = 0; i < t.n; i += s::kLanes) {
+        const size_t left = t.n - i;
+        Taps x, y;
+        linear_taps(t.across, from_grid(t.across, Points::load_n(t.x + i, left)), &x);
+        linear_taps(t.down, from_grid(t.down, Points::load_n(t.y + i, left)), &y);
+        const Points width = Points::set((float)t.across.size);
+        const Points top = y.index[0] * width, bottom = y.index[1] * width;
+        const auto tap = [&](const float* plane, int u, int v) QUOLL_INLINE_LAMBDA {
+            const Points at = (v ? bottom : top) + x.index[u];
+            return select(x.inside[u] & y.inside[v], gather(plane, trunc_int(at)), Points::zero()) *
+                   x.weight[u];
+        };
+        for (int q = 0; q < t.channels; q++) {
+            const float* plane = t.image + q * t.image_step;
+            const Points upper = tap(plane, 0, 0) + tap(plane, 1, 0);
+            const Points lower = tap(plane, 0, 1) + tap(plane, 1, 1);
+            (upper * y.weight[0] + lower * y.weight[1]).store_n(t.out + q * t.out_step + i, left);
+        }
+    }
+}
+#endif
+
 // The loops over taps stay loops, for the sake of their size.
 void sample_points(const GridPoints& t) {
+#if defined(__AVX2__)
+    if (t.taps == 2) return sample_linear(t);
+#endif
     for (size_t i = 0; i < t.n; i += s::kLanes) {
         const size_t left = t.n - i;
         Taps x, y;

@@ -79,7 +79,7 @@ int GridSampleCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& to
     const size_t points = (size_t)top.w * top.h;
     const int64_t chunks = (int64_t)((points + kPoints - 1) / kPoints);
     const int threads = threads_for(opt, (double)top.total() * 8);
-    run_tasks(chunks * top.n, threads, [&](int64_t task, int) {
+    parallel_for(chunks * top.n, threads, [&](int64_t task) {
         const int b = (int)(task / chunks);
         const size_t first = (size_t)(task % chunks) * kPoints;
         float x[kPoints], y[kPoints];
