@@ -11,6 +11,7 @@
 #include "layer/nn/innerproduct.h"
 #include "layer/nn/matmulinteger.h"
 #include "layer/nn/pooling.h"
+#include "layer/norm/batchnorm.h"
 #include "layer/norm/instancenorm.h"
 #include "layer/quantize/affine.h"
 #include "layer/tensor/concat.h"
@@ -209,7 +210,6 @@ static constexpr Pass kPasses[] = {
 static constexpr Pass kNotOfFiles[] = {
     of<BatchAxis>(fold_row_norm),
     fuse_residual,
-    of<InstanceNorm>(fuse_norm_activation),
     of<Reshape, Permute, Flatten, Squeeze, ExpandDims, BatchAxis>(fuse_moved_activation),
     of<Concat>(fold_joined_affine),
     of<Concat>(fuse_joined_activation),
@@ -236,7 +236,9 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
     if (!for_file)
         QUOLL_RETURN_IF_ERROR(run_until_settled(graph, {std::begin(kLast), std::end(kLast)}, make));
     if (!for_file && !graph.back_ends)
-        QUOLL_RETURN_IF_ERROR(run_until_settled(graph, {of<BinaryOp>(chain_scalars)}, make));
+        QUOLL_RETURN_IF_ERROR(run_until_settled(
+            graph, {of<BinaryOp>(chain_scalars), of<InstanceNorm, BatchNorm>(fuse_norm_activation)},
+            make));
     // Removes constants whose readers have taken them over.
     for (size_t i = 0; i < graph.size(); i++) {
         if (!graph.is<MemoryData>((int)i) || graph.layer((int)i)->tops.size() != 1) continue;

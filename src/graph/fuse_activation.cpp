@@ -5,6 +5,7 @@
 #include "layer/activation/relu.h"
 #include "layer/activation/sigmoid.h"
 #include "layer/elementwise/binaryop.h"
+#include "layer/norm/batchnorm.h"
 #include "layer/norm/instancenorm.h"
 #include "layer/tensor/concat.h"
 
@@ -54,12 +55,19 @@ int fuse_activation(LayerGraph& graph, int index, const LayerMaker&) {
 
 int fuse_norm_activation(LayerGraph& graph, int index, const LayerMaker&) {
     auto* norm = graph.as<InstanceNorm>(index);
+    auto* batch_norm = graph.as<BatchNorm>(index);
     const int next = graph.only_reader(index);
-    if (!norm || next < 0 || graph.back_ends || norm->activation.type != kActivationNone) return 0;
+    if ((!norm && !batch_norm) || next < 0) return 0;
     const Activation f = activation_of(graph, next);
-    if (f.type == kActivationNone) return 0;
-    norm->activation = f;
-    graph.absorb(index, next, false, "activation into InstanceNorm");
+    if (norm && norm->activation.type == kActivationNone && f.type != kActivationNone) {
+        norm->activation = f;
+    } else if (BatchNorm::kTakesRelu && batch_norm && !batch_norm->relu &&
+               f.type == kActivationReLU) {
+        batch_norm->relu = true;
+    } else {
+        return 0;
+    }
+    graph.absorb(index, next, false, "activation into a norm");
     return 1;
 }
 

@@ -59,8 +59,9 @@ int eliminate_batch_axes(LayerGraph& graph, int index, const LayerMaker& make);
 int fuse_residual(LayerGraph& graph, int index, const LayerMaker& make);
 // Fuses an activation into the convolution or inner product before it.
 int fuse_activation(LayerGraph& graph, int index, const LayerMaker& make);
-// Into an InstanceNorm, in networks without back ends, which would have to do the same. Files have
-// no place for it.
+// Into an InstanceNorm, or a ReLU into a BatchNorm, after all other passes, which do not look for
+// them there. Not for files, which have no place for it, nor for back ends, which would have to do
+// the same.
 int fuse_norm_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // An operation with a scalar into the one before it, after all other passes, which look at single
 // operations. Not for files, nor for back ends.

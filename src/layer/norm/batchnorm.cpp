@@ -39,7 +39,10 @@ int BatchNorm::shape(const BatchNorm& s, const std::vector<Shape>& in, std::vect
 
 int BatchNorm::forward_inplace(Mat& blob, const Option&) const {
     QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
-    for_each_channel_value(blob, [this](float x, int q) { return b_data[q] * x + a_data[q]; });
+    for_each_channel_value(blob, [this](float x, int q) {
+        const float y = b_data[q] * x + a_data[q];
+        return kTakesRelu && relu && y < 0.f ? 0.f : y;
+    });
     return kOk;
 }
 

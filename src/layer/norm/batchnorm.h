@@ -26,6 +26,13 @@ public:
     // y = b * x + a, made by load_model.
     Mat a_data;
     Mat b_data;
+    // max(0, y): a ReLU that the pass fuse_norm_activation found behind the layer. Files have none.
+#if defined(__x86_64__) || defined(__i386__)
+    static constexpr bool kTakesRelu = true;
+#else
+    static constexpr bool kTakesRelu = false;  // the library has to be small
+#endif
+    bool relu = false;
 };
 
 }  // namespace quoll

@@ -1,6 +1,7 @@
 #ifndef QUOLL_LAYER_CPU_CHANNEL_BATCHNORM_CPU_H
 #define QUOLL_LAYER_CPU_CHANNEL_BATCHNORM_CPU_H
 
+#include "layer/cpu/channel/channel.h"
 #include "layer/cpu/common/kernel_set.h"
 #include "layer/norm/batchnorm.h"
 
@@ -13,6 +14,8 @@ public:
     int forward_inplace(Mat& blob, const Option& opt) const override;
 
 private:
+    ChannelKernel kernel() const;
+
     const KernelSet* kernels_;
 };
 

@@ -16,6 +16,13 @@ struct Affine {
     }
 };
 
+struct AffineRelu {
+    template <class V>
+    static QUOLL_INLINE V apply(V x, V a, V b) {
+        return max(V::zero(), fma(x, a, b));  // a NaN stays one
+    }
+};
+
 struct PRelu {
     template <class V>
     static QUOLL_INLINE V apply(V x, V a, V) {
