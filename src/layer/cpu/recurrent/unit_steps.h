@@ -14,6 +14,8 @@ namespace quoll {
 // The weights of a direction's state.
 class UnitSteps {
 public:
+    UnitSteps();
+    ~UnitSteps();
     // weight: row-major, n rows for each gate of `cell`, n columns; last_bias: of the last gate, a
     // GRU's. Stays empty where there are no such kernels for the cell, or weights are infinite.
     // Logs for `layer` and returns a negative code when memory runs out.
