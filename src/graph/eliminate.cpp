@@ -226,6 +226,9 @@ static constexpr Pass kLast[] = {
     of<Concat>(chain_concats),
 };
 
+// Whether passes of small gain are worth their room in the library.
+static constexpr bool kFusesMore = BinaryOp::kLongestChain > 1;
+
 int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
     if (!for_file)
         QUOLL_RETURN_IF_ERROR(
@@ -235,7 +238,7 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
     QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
     if (!for_file)
         QUOLL_RETURN_IF_ERROR(run_until_settled(graph, {std::begin(kLast), std::end(kLast)}, make));
-    if (!for_file && !graph.back_ends)
+    if (kFusesMore && !for_file && !graph.back_ends)
         QUOLL_RETURN_IF_ERROR(run_until_settled(
             graph, {of<BinaryOp>(chain_scalars), of<InstanceNorm, BatchNorm>(fuse_norm_activation)},
             make));

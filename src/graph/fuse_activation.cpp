@@ -87,7 +87,6 @@ int fuse_joined_activation(LayerGraph& graph, int index, const LayerMaker&) {
 }
 
 int chain_scalars(LayerGraph& graph, int index, const LayerMaker&) {
-    if (BinaryOp::kLongestChain == 1) return 0;
     const auto links = [](const BinaryOp* s) {
         return s && s->with_scalar && s->op_type <= BinaryOp::RSUB && s->op_type != BinaryOp::POW &&
                !s->is_neutral();

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "quoll/log.h"
 #include "graph/shared_weights.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

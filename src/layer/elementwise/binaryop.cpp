@@ -214,7 +214,7 @@ int BinaryOp::forward_inplace(Mat& blob, const Option& opt) const {
     } else {
         for_each_value(blob, [this](float x) { return value(x, b); });
     }
-    return then ? then->forward_inplace(blob, opt) : (int)kOk;
+    return kLongestChain > 1 && then ? then->forward_inplace(blob, opt) : (int)kOk;
 }
 
 QUOLL_DEFINE_LAYER(BinaryOp)

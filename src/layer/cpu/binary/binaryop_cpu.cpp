@@ -87,7 +87,7 @@ int BinaryOpCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(BinaryOp::create_pipeline(opt));
     variants_ = variants_of(op_type, *host_kernel_set().binary, &swapped_);
     num_scalars_ = 0;
-    for (const BinaryOp* s = with_scalar ? this : nullptr; s; s = s->then)
+    for (const BinaryOp* s = with_scalar && kLongestChain > 1 ? this : nullptr; s; s = s->then)
         scalars_[num_scalars_++] = scalar_of(s->op_type, s->b);
     support_fp16_storage = support_bf16_storage = variants_ != nullptr;
     return kOk;
@@ -235,7 +235,26 @@ void BinaryOpCpu::run_scalars(float* in, float* out, size_t n) const {
     }
 }
 
+// Without chains.
+void BinaryOpCpu::run_one_scalar(const Mat& in, Mat& out, const Option& opt) const {
+    const Chunks chunks(in, out);
+    const StorageKernels* storage = storage_kernels(host_kernel_set(), in.dtype);
+    const Side number = {&b, 1, false, false};
+    const int threads = threads_for(opt, (double)in.total() * in.elempack);
+    parallel_for(chunks.count(), threads, [&](int64_t i) {
+        const Chunk p = chunks[i];
+        const void* const from = storage ? (void*)p.of<uint16_t>(in) : p.of(in);
+        const Side values = {from, 1, true, storage != nullptr};
+        const Side &first = swapped_ ? number : values, &second = swapped_ ? values : number;
+        if (storage)
+            apply_stored(*variants_, first, second, *storage, p.of<uint16_t>(out), p.count);
+        else
+            apply(*variants_, first, second, p.of(out), p.count);
+    });
+}
+
 void BinaryOpCpu::run_scalar(const Mat& in, Mat& out, const Option& opt) const {
+    if constexpr (kLongestChain == 1) return run_one_scalar(in, out, opt);
     const Chunks chunks(in, out);
     const StorageKernels* storage = storage_kernels(host_kernel_set(), in.dtype);
     const int threads = threads_for(opt, (double)in.total() * in.elempack);
@@ -245,13 +264,12 @@ void BinaryOpCpu::run_scalar(const Mat& in, Mat& out, const Option& opt) const {
     const bool direct = num_scalars_ == 1 && chunks[0].count >= 32 &&
                         (first.variants == &kernels.add || first.variants == &kernels.mul);
     // Short runs are otherwise widened behind one another, so that fewer calls compute them.
-    const int some =
-        kLongestChain > 1 && storage && !direct ? (int)(Chunks::kChunk / chunks[0].count) : 1;
+    const int some = storage && !direct ? (int)(Chunks::kChunk / chunks[0].count) : 1;
     parallel_for((chunks.count() + some - 1) / some, threads, [&](int64_t task) {
         const int begin = (int)task * some, end = std::min(begin + some, chunks.count());
         Chunk p = chunks[begin];
         if (!storage) return run_scalars(p.of(in), p.of(out), p.count);
-        if (direct || kLongestChain == 1) {
+        if (direct) {
             const Side number = {&first.value, 1, false, false};
             const Side values = {p.of<uint16_t>(in), 1, true, true};
             apply_stored(*first.variants, first.swapped ? number : values,

@@ -52,6 +52,7 @@ private:
     static Scalar scalar_of(int op_type, float b);
     void run_scalars(float* in, float* out, size_t n) const;
     void run_scalar(const Mat& in, Mat& out, const Option& opt) const;
+    void run_one_scalar(const Mat& in, Mat& out, const Option& opt) const;
 
     const BinaryVariants* variants_ = nullptr;  // null: only the reference has it
     bool swapped_ = false;                      // f(b, a)

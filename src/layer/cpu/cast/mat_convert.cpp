@@ -8,6 +8,7 @@
 
 #include "layer/common/conv_window.h"
 #include "layer/cpu/cast/storage.h"
+#include "layer/cpu/common/few_kernels.h"
 #include "quoll/layer.h"
 #include "quoll/log.h"
 #include "quoll/mat.h"
@@ -244,7 +245,7 @@ void convert_runs(const Mat& src, Mat& dst, const Option& opt, ConvertRun conver
     const size_t count = from.inner * src.elempack * (src.dims == 1 ? from.blocks : 1);
     const int64_t blocks = src.dims == 1 ? 1 : from.blocks;
     const int threads = threads_for(opt, (double)count * blocks * src.n * dtype_size(src.dtype));
-    if (lies_dense(src, from) && lies_dense(dst, to)) {
+    if (!kFewKernels && lies_dense(src, from) && lies_dense(dst, to)) {
         const size_t all = count * blocks * src.n;
         parallel_for((int64_t)((all + kScalars - 1) / kScalars), threads, [&](int64_t i) {
             const size_t first = i * kScalars;

@@ -24,7 +24,7 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     if (!kFewKernels && has_several_windows()) return create_repeated(opt);
     if (!depthwise() && !narrow) {
         QUOLL_RETURN_IF_ERROR(groups_.create(*this, *this, opt));
-        if (TileGroups::kBuilt) QUOLL_RETURN_IF_ERROR(tile_groups_.create(*this, *this, opt));
+        QUOLL_RETURN_IF_ERROR(tile_groups_.create(*this, *this, opt));
         support_fp16_storage = groups_.takes_f16();
         support_bf16_storage = kHasHalfStorage && opt.use_bf16_storage && !groups_.makes_f16();
         weight_data.release();

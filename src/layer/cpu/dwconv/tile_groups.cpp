@@ -1,5 +1,7 @@
 #include "layer/cpu/dwconv/tile_groups.h"
 
+#if defined(__x86_64__) || defined(__i386__)
+
 #include <limits.h>
 #include <string.h>
 
@@ -48,7 +50,7 @@ void TileGroups::pack_taps(const float* from, uint16_t* to) const {
 
 int TileGroups::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
     kernels_ = nullptr;
-    if (!kBuilt || !opt.use_bf16_storage || !opt.use_packing_layout) return kOk;
+    if (!kHasTileUnits || !opt.use_bf16_storage || !opt.use_packing_layout) return kOk;
     const SplitGemmKernels* const kernels = split_kernels_for(opt);
     if (!kernels || !kernels->taps || s.axes != 2 || s.add_input || s.pad_value != 0.f ||
         s.dilation_w != 1 || s.num_output != s.group * kWidth ||
@@ -214,3 +216,5 @@ int TileGroups::forward(const ConvolutionFields& s, const ConvGeometry& g, const
 }
 
 }  // namespace quoll
+
+#endif

@@ -8,22 +8,18 @@
 
 namespace quoll {
 
+#if defined(__x86_64__) || defined(__i386__)
+
 // A group is a block of the blobs' channels, and its windows are rows of a copy of the block; as a
 // product of matrices it would leave half of a unit's steps and columns idle. By measurement other
 // widths, whose channels would have to be joined from blocks, are slower so. Inputs and outputs are
 // bf16 of elempack 16. For other inputs there is ConvRunner.
 class TileGroups {
 public:
-    // Whether a library has kernels for them.
-#if defined(__x86_64__) || defined(__i386__)
-    static constexpr bool kBuilt = kHasTileUnits;
-#else
-    static constexpr bool kBuilt = false;
-#endif
     // Packs the weights of `s` if these are such groups and the processor has a unit. Logs and
     // returns kOutOfMemory.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
-    bool created() const { return kBuilt && kernels_; }
+    bool created() const { return kHasTileUnits && kernels_; }
     bool takes(DType dtype) const { return created() && dtype == DType::bf16; }
     // bottom: as convolution_geometry accepted it for `g`, bf16, any elempack, with axes of its own
     // for height and width. top is created.
@@ -44,6 +40,20 @@ private:
     Mat bias_;     // [group][16]
     FusedActivation activation_;
 };
+
+#else
+
+// No other processor has kernels for them.
+struct TileGroups {
+    int create(const Layer&, const ConvolutionFields&, const Option&) { return kOk; }
+    bool takes(DType) const { return false; }
+    int forward(const ConvolutionFields&, const ConvGeometry&, const Mat&, Mat&,
+                const Option&) const {
+        return kError;
+    }
+};
+
+#endif
 
 }  // namespace quoll
 
