@@ -73,6 +73,7 @@ UnitSteps::~UnitSteps() {}
 
 int UnitSteps::create(const Layer& layer, RecurrentKernel RecurrentKernels::*cell,
                       const float* weight, int n, const float* last_bias, const Option& opt) {
+    kernel_ = nullptr;  // of an earlier pipeline
     const KernelSet& kernels = host_kernel_set();
     const UnitCell* const c = cell_of(cell);
     if (!opt.use_bf16_storage || !kernels.recurrent_units || !c || n % kCellColumns) return kOk;
