@@ -310,7 +310,7 @@ int DeconvolutionCpu::forward_phases(const Mat& bottom, const ConvGeometry& g, M
     problem.c_pack = out_pack_;
     problem.c_block = (ptrdiff_t)(channels.cstep * out_pack_);
     problem.activation = activation_;
-    problem.chunk = gemm_chunk(*kernels_->gemm, g.num_input, 0);
+    problem.chunk = gemm_chunk(*kernels_->gemm, g.num_input, 0, problem.n * problem.k);
     gemm_run(problem, threads_for(opt, (double)weight_data_size * g.x.in * g.y.in * g.z.in));
     return kOk;
 }

@@ -175,7 +175,8 @@ ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
     // Short tiles read B faster than the second-level cache delivers it: keep sections in the
     // first.
     const double pixels = (double)s.x.out * s.y.out * s.z.out / std::max<size_t>(1, rows_.size());
-    const int section_k = pixels * 10 < kernels.gemm->max_rows * 7 ? 160 : kGemmSectionK;
+    const int section_k =
+        pixels * 10 < kernels.gemm->max_rows * 7 ? 160 : (int)gemm_section_k(*kernels.gemm);
     const int outer = taps_outer_ ? taps : s.in_channels / s.in_pack;
     num_sections_ = std::max(1, std::min(outer, (k + section_k - 1) / section_k));
     std::vector<size_t> begins;
@@ -195,7 +196,7 @@ ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
     for (size_t i = 0; i < sections_.size(); i++) sections_[i].blocks = blocks_.data() + begins[i];
     const size_t full =
         gemm_chunk(*kernels.gemm, (size_t)s.in_channels * s.x.stride * s.y.stride * s.z.stride,
-                   num_sections_ > 1 ? s.out_channels : 0);
+                   num_sections_ > 1 ? s.out_channels : 0, (size_t)k * s.out_channels);
     // This is for full tiles; with shorter ones, more rows need the same space.
     chunk_ = std::max(full, (size_t)((double)full * kernels.gemm->max_rows / pixels));
 }

@@ -98,9 +98,14 @@ GemmProblem matrix_problem(const GemmMatrix& g) {
 // Large matrices whose rows of A are a power of two apart push each other out of the first-level
 // cache: a copy of the rows of some tiles, for one section of k, does not. So many columns of C
 // stay in the second-level cache with it. Where tiles take blocks of neighbouring rows with fewer
-// loads than rows that lie apart, the copy is of such blocks, and worth its while for any A.
-const size_t kBlockK = 512, kBlockTiles = 3, kBlockColumns = 1024, kBlockStep = kBlockK + 16;
-const size_t kBlockLanes = 4, kCopiedRows = kBlockTiles * kGemmMaxRows;
+// loads than rows that lie apart, the copy is of such blocks, and worth its while for any A. All of
+// B is read again for each copy.
+#if defined(__x86_64__) || defined(__i386__)
+const size_t kBlockK = 1024, kCopiedRows = 70;  // 5 tiles of AVX-512, 11 of AVX2
+#else
+const size_t kBlockK = 512, kCopiedRows = 48;
+#endif
+const size_t kBlockColumns = 1024, kBlockStep = kBlockK + 16, kBlockLanes = 4;
 // Too large for the stacks of some threads; not initialised.
 struct alignas(64) CopiedRows {
     CopiedRows() {}
@@ -156,7 +161,8 @@ void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, si
     const size_t tile_rows = kernels.max_rows;
     const size_t unit = in_blocks ? kBlockLanes : 1,
                  step = in_blocks ? unit * tile_rows : kBlockLanes;
-    const size_t copied_tiles = in_blocks ? kCopiedRows / tile_rows : kBlockTiles;
+    const size_t most = kCopiedRows / tile_rows, copies = (last - first + most - 1) / most;
+    const size_t copied_tiles = (last - first + copies - 1) / copies;
     const size_t group = std::max<size_t>(1, kBlockColumns / panel_columns(kernels));
     const size_t sections = (g.k + kBlockK - 1) / kBlockK;
     // The first section, those between, and the last one differ in what they do besides.
@@ -228,7 +234,9 @@ void run_rows(const GemmMatrix& g, GemmProblem* problem, int threads) {
     if (partitions == 0) return;
     const RowTiles tiles(g, partitions);
     problem->rows = rows;
-    problem->chunk = gemm_chunk(*g.kernels->gemm, g.k, problem->num_sections > 1 ? g.n : 0);
+    const size_t sections = problem->num_sections;
+    problem->chunk =
+        gemm_chunk(*g.kernels->gemm, g.k / sections, sections > 1 ? g.n : 0, g.k * g.n);
     for (size_t first = 0; first < partitions; first += kMaxRows) {
         problem->num_rows = std::min<size_t>(kMaxRows, partitions - first);
         for (size_t i = 0; i < problem->num_rows; i++) rows[i] = tiles[first + i];
@@ -236,10 +244,15 @@ void run_rows(const GemmMatrix& g, GemmProblem* problem, int threads) {
     }
 }
 
+size_t section_count(const GemmMatrix& g) {
+    const size_t most = gemm_section_k(*g.kernels->gemm);
+    return (g.k + most - 1) / most;
+}
+
 void multiply_channel_blocks(const GemmMatrix& g, int threads) {
     const size_t lanes = g.kernels->gemm->lanes, count = g.k / lanes;
-    enum { kMaxSections = kGemmMaxBlocks * 16 / kGemmSectionK };
-    const size_t wanted = (g.k + kGemmSectionK - 1) / kGemmSectionK;
+    enum { kMaxSections = 16 };  // of kGemmMaxBlocks blocks of 16
+    const size_t wanted = section_count(g);
     const size_t num_sections = std::max<size_t>(1, std::min<size_t>(kMaxSections, wanted));
     GemmBlock blocks[kGemmMaxBlocks];
     GemmSection sections[kMaxSections];
@@ -263,7 +276,7 @@ void gemm_matrix(const GemmMatrix& g, int threads) {
         return row_times_matrix(g, threads);
     if (takes_blocks(g, threads)) return multiply_blocks(g, threads);
     enum { kMaxSections = 64 };
-    const size_t wanted = (g.k + kGemmSectionK - 1) / kGemmSectionK;
+    const size_t wanted = section_count(g);
     const size_t num_sections = std::max<size_t>(1, std::min<size_t>(kMaxSections, wanted));
     GemmBlock blocks[kMaxSections];
     GemmSection sections[kMaxSections];

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "layer/cpu/gemm/gemm_tiles.h"
+#include "quoll/cpu.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -81,7 +82,7 @@ void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, si
     }
 }
 
-enum { kChunkBytes = 384 * 1024 };
+enum { kChunkBytes = 384 * 1024, kMaxChunkBytes = 1024 * 1024 };
 
 // How a product is divided into tasks, and whether the tasks of a chunk of rows, or those of a
 // group of panels, are consecutive. A thread gets a run of tasks, so that it reads only a part of
@@ -107,9 +108,13 @@ struct Division {
 
 }  // namespace
 
-size_t gemm_chunk(const GemmKernels& kernels, size_t a_floats, size_t c_floats) {
-    const size_t budget = kChunkBytes / sizeof(float);
-    const size_t rows = budget / std::max<size_t>(1, a_floats + c_floats);
+size_t gemm_chunk(const GemmKernels& kernels, size_t a_floats, size_t c_floats, size_t b_floats) {
+    size_t bytes = kChunkBytes;
+    if (is_fetched(b_floats * sizeof(float))) {
+        const size_t half = (size_t)get_cpu_level2_cache_size() / 2;
+        bytes = std::min<size_t>(kMaxChunkBytes, std::max(bytes, half));
+    }
+    const size_t rows = bytes / sizeof(float) / std::max<size_t>(1, a_floats + c_floats);
     return std::max<size_t>(4, rows / kernels.max_rows);
 }
 
@@ -118,8 +123,10 @@ void gemm_run(const GemmProblem& g, int threads) {
     if (panels == 0 || g.num_rows == 0) return;
     const size_t chunk = g.chunk ? std::min(g.chunk, g.num_rows) : g.num_rows;
     if (threads <= 1) {
-        for (size_t row = 0; row < g.num_rows; row += chunk)
-            run_chunk(g, row, std::min(row + chunk, g.num_rows), 0, panels);
+        // Of equal size: a short last one would read all of B for a few rows.
+        const size_t chunks = (g.num_rows + chunk - 1) / chunk;
+        for (size_t c = 0; c < chunks; c++)
+            run_chunk(g, g.num_rows * c / chunks, g.num_rows * (c + 1) / chunks, 0, panels);
         return;
     }
     const Division d(g, chunk, panels, threads);

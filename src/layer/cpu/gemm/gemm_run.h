@@ -86,8 +86,9 @@ struct GemmProblem {
 void gemm_run(const GemmProblem& problem, int threads);
 
 // A value for GemmProblem::chunk if a row takes a_floats of A and c_floats of C (0 if C is written
-// only once): as many rows as half of a typical second-level cache holds.
-size_t gemm_chunk(const GemmKernels& kernels, size_t a_floats, size_t c_floats);
+// only once): as many rows as half of a typical second-level cache holds; half of this processor's
+// where B, of b_floats, does not stay there from one chunk to the next.
+size_t gemm_chunk(const GemmKernels& kernels, size_t a_floats, size_t c_floats, size_t b_floats);
 
 // ---------------------------------------------------------------- fetching
 
@@ -138,8 +139,10 @@ inline size_t partition_begin(size_t length, size_t partitions, size_t i) {
     return length / partitions * i + (i < length % partitions ? i : length % partitions);
 }
 
-// The largest k of a section: as many panel rows as stay close to the core.
-enum { kGemmSectionK = 512 };
+// The largest k of a section: as many panel rows as stay close to the core. Processors with long
+// vectors read them from the second-level cache as fast as they multiply; on them, starting from
+// the sums of another section takes longer (AVX-512, k = 768: 5 %).
+inline size_t gemm_section_k(const GemmKernels& kernels) { return kernels.lanes >= 8 ? 1024 : 512; }
 
 }  // namespace quoll
 
