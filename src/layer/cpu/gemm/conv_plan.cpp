@@ -175,8 +175,7 @@ ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
     // Short tiles read B faster than the second-level cache delivers it: keep sections in the
     // first.
     const double pixels = (double)s.x.out * s.y.out * s.z.out / std::max<size_t>(1, rows_.size());
-    const int section_k =
-        pixels * 10 < kernels.gemm->max_rows * 7 ? 160 : (int)gemm_section_k(*kernels.gemm);
+    const int section_k = pixels * 10 < kernels.gemm->max_rows * 7 ? 160 : kGemmSectionK;
     const int outer = taps_outer_ ? taps : s.in_channels / s.in_pack;
     num_sections_ = std::max(1, std::min(outer, (k + section_k - 1) / section_k));
     std::vector<size_t> begins;

@@ -139,10 +139,8 @@ inline size_t partition_begin(size_t length, size_t partitions, size_t i) {
     return length / partitions * i + (i < length % partitions ? i : length % partitions);
 }
 
-// The largest k of a section: as many panel rows as stay close to the core. Processors with long
-// vectors read them from the second-level cache as fast as they multiply; on them, starting from
-// the sums of another section takes longer (AVX-512, k = 768: 5 %).
-inline size_t gemm_section_k(const GemmKernels& kernels) { return kernels.lanes >= 8 ? 1024 : 512; }
+// The largest k of a section: as many panel rows as stay close to the core.
+enum { kGemmSectionK = 512 };
 
 }  // namespace quoll
 
