@@ -102,7 +102,7 @@ bool is_model(const char* vendor, int family, int model) {
     const int base = int(regs[kEax] >> 8 & 15), low = int(regs[kEax] >> 4 & 15);
     const int high = base == 6 || base == 15 ? int(regs[kEax] >> 16 & 15) : 0;
     const int extended = base == 15 ? int(regs[kEax] >> 20 & 255) : 0;
-    return family == base + extended && model == high * 16 + low;
+    return family == base + extended && (model < 0 || model == high * 16 + low);
 }
 
 // State components that the operating system has enabled (XCR0), 0 without OSXSAVE.

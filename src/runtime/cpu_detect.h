@@ -11,7 +11,7 @@ namespace quoll {
 CpuFeatures detect_cpu_features();
 
 // Micro-architectures that something is tuned for; `any` is every other one.
-enum class CpuCore { any, golden_cove, cortex_a55 };
+enum class CpuCore { any, golden_cove, zen, cortex_a55 };
 const char* cpu_core_name(CpuCore core);
 
 // The core that runs the first call; for processors with different cores see cpu_detect.cpp.

@@ -162,7 +162,7 @@ TEST(CpuCore, IsThatOfTheKernel) {
     std::string expected = "any";
 #define QUOLL_CPU_CORE(core, of_vendor, of_family, of_model)                               \
     if (vendor == of_vendor && cpuinfo_field("cpu family") == std::to_string(of_family) && \
-        model == std::to_string(of_model))                                                 \
+        (of_model < 0 || model == std::to_string(of_model)))                               \
         expected = #core;
 #include "runtime/cpu_cores.inc"
 #undef QUOLL_CPU_CORE

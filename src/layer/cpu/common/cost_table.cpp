@@ -15,6 +15,7 @@ static constexpr CostTable kGoldenCove = {
 const CostTable& cost_table(CpuCore core) {
     switch (core) {
         case CpuCore::golden_cove:
+        case CpuCore::zen:
         case CpuCore::cortex_a55:
         case CpuCore::any:
             return kGoldenCove;

@@ -95,7 +95,10 @@ void Int8Conv::Axis::split() {
 }
 
 // By the size of the input that the file tells; without one maps are taken to be large enough.
-static bool winograd_pays(const Layer& layer, const ConvolutionFields& s, bool bytes_beside) {
+static bool winograd_pays(const Layer& layer, const ConvolutionFields& s,
+                          const KernelSet& kernels) {
+    const bool bytes_beside = kernels.int8->s16 != nullptr;
+    if (bytes_beside && kernels.int8->lanes == 16 && host_cpu_core() != CpuCore::zen) return false;
     ConvGeometry g;
     if (layer.bottom_shapes.empty() || layer.bottom_shapes[0].dims != s.axes + 1 ||
         convolution_geometry(layer, s, shapes_of(layer.bottom_shapes), &g) != kOk)
@@ -114,7 +117,7 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     // Longer vectors of bytes multiply eight times as many values in a time, or more.
     const bool longer = &product == kernels.int8->bytes && product.vectors > s16.vectors;
     const bool winograd = !kernels.int8_units && !longer && Int8Winograd::is_supported(s16, s) &&
-                          winograd_pays(layer, s, kernels.int8->s16 != nullptr);
+                          winograd_pays(layer, s, kernels);
     kernels_ = winograd ? &s16 : &product;
     units_ = usable_int8_units();
     const int taps = s.maxk();
