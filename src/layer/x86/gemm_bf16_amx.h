@@ -192,7 +192,8 @@ constexpr SplitGemmKernels split_kernels() {
             softmax_kernel<products>(),
             two_products<products>(),
             products == 1,
-            products == 1 ? &kSplitTaps : nullptr};
+            products == 1 ? &kSplitTaps : nullptr,
+            products == 1 ? &pack_bf16_panel : nullptr};
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ constexpr SplitGemmKernels kernels_of_two() {
     kernels.to_c = &QUOLL_TILE_NAME(split_store);
     kernels.input[3] = &copy_terms;
     kernels.pack = &pack_panel<1>;
+    kernels.pack_bf16 = &pack_bf16_panel;
     kernels.spin_tiles = spin_tiles, kernels.spin_vectors = spin_vectors;
     kernels.softmax = &split_softmax<2>;
     return kernels;
