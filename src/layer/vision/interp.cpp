@@ -58,7 +58,9 @@ int Interp::target_size(const std::vector<Shape>& in, int* w, int* h) const {
 
 int Interp::shape(const Interp& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (in.empty() || in[0].dims < 1) return s.fail("expected at least 1 input, got none");
-    if (!accepts_float(s, in[0].dtype))
+    const bool picks_bytes =
+        in[0].dtype == DType::s8 && s.resize_type == kNearest && in[0].dims > 1;
+    if (!accepts_float(s, in[0].dtype) && !picks_bytes)
         return s.fail("expected f32, got %s", dtype_name(in[0].dtype));
     int w, h;
     QUOLL_RETURN_IF_ERROR(s.target_size(in, &w, &h));
@@ -122,18 +124,19 @@ std::vector<Interp::Taps> Interp::row_taps(int size, int out_size) const {
 
 // src: h x w values. Rows first, then columns, as ncnn adds them up. A factor of 0 makes NaN of
 // what is not finite, as in every other framework.
-static void resize_plane(const float* src, int w, float* dst, const std::vector<Interp::Taps>& xs,
+template <class T>
+static void resize_plane(const T* src, int w, T* dst, const std::vector<Interp::Taps>& xs,
                          int x_taps, const std::vector<Interp::Taps>& ys, int y_taps) {
     for (const Interp::Taps& y : ys) {
         for (const Interp::Taps& x : xs) {
             float sum = 0.f;
             for (int i = 0; i < y_taps; i++) {
-                const float* row = src + (size_t)y.index[i] * w;
+                const T* row = src + (size_t)y.index[i] * w;
                 float part = 0.f;
                 for (int k = 0; k < x_taps; k++) part += row[x.index[k]] * x.factor[k];
                 sum += part * y.factor[i];
             }
-            *dst++ = sum;
+            *dst++ = (T)sum;
         }
     }
 }
@@ -165,11 +168,17 @@ int Interp::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
         for (int y = 0; y < src.h; y++) ys.push_back(Taps{{y, 0, 0, 0}, {1.f, 0.f, 0.f, 0.f}});
     else
         ys = row_taps(src.h, dst.h);
-    for (int q = 0; q < src.c; q++)
-        for (int z = 0; z < src.d; z++)
-            resize_plane((const float*)src.data + q * src.cstep + (size_t)z * src.w * src.h, src.w,
-                         (float*)dst.data + q * dst.cstep + (size_t)z * dst.w * dst.h, xs,
-                         taps_of(), ys, src.dims == 2 ? 1 : taps_of());
+    const auto resize = [&](const auto* from, auto* to) {
+        for (int q = 0; q < src.c; q++)
+            for (int z = 0; z < src.d; z++)
+                resize_plane(from + q * src.cstep + (size_t)z * src.w * src.h, src.w,
+                             to + q * dst.cstep + (size_t)z * dst.w * dst.h, xs, taps_of(), ys,
+                             src.dims == 2 ? 1 : taps_of());
+    };
+    if (src.dtype == DType::s8)
+        resize((const signed char*)src.data, (signed char*)dst.data);
+    else
+        resize((const float*)src.data, (float*)dst.data);
     return kOk;
 }
 
