@@ -124,21 +124,26 @@ std::vector<Interp::Taps> Interp::row_taps(int size, int out_size) const {
 
 // src: h x w values. Rows first, then columns, as ncnn adds them up. A factor of 0 makes NaN of
 // what is not finite, as in every other framework.
-template <class T>
-static void resize_plane(const T* src, int w, T* dst, const std::vector<Interp::Taps>& xs,
+static void resize_plane(const float* src, int w, float* dst, const std::vector<Interp::Taps>& xs,
                          int x_taps, const std::vector<Interp::Taps>& ys, int y_taps) {
     for (const Interp::Taps& y : ys) {
         for (const Interp::Taps& x : xs) {
             float sum = 0.f;
             for (int i = 0; i < y_taps; i++) {
-                const T* row = src + (size_t)y.index[i] * w;
+                const float* row = src + (size_t)y.index[i] * w;
                 float part = 0.f;
                 for (int k = 0; k < x_taps; k++) part += row[x.index[k]] * x.factor[k];
                 sum += part * y.factor[i];
             }
-            *dst++ = (T)sum;
+            *dst++ = sum;
         }
     }
+}
+
+static void pick_bytes(const signed char* src, int w, signed char* dst,
+                       const std::vector<Interp::Taps>& xs, const std::vector<Interp::Taps>& ys) {
+    for (const Interp::Taps& y : ys)
+        for (const Interp::Taps& x : xs) *dst++ = src[(size_t)y.index[0] * w + x.index[0]];
 }
 
 // As in ncnn bicubic goes by the scale even where that rounds to the same size.
@@ -168,17 +173,17 @@ int Interp::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
         for (int y = 0; y < src.h; y++) ys.push_back(Taps{{y, 0, 0, 0}, {1.f, 0.f, 0.f, 0.f}});
     else
         ys = row_taps(src.h, dst.h);
-    const auto resize = [&](const auto* from, auto* to) {
-        for (int q = 0; q < src.c; q++)
-            for (int z = 0; z < src.d; z++)
-                resize_plane(from + q * src.cstep + (size_t)z * src.w * src.h, src.w,
-                             to + q * dst.cstep + (size_t)z * dst.w * dst.h, xs, taps_of(), ys,
-                             src.dims == 2 ? 1 : taps_of());
-    };
-    if (src.dtype == DType::s8)
-        resize((const signed char*)src.data, (signed char*)dst.data);
-    else
-        resize((const float*)src.data, (float*)dst.data);
+    for (int q = 0; q < src.c; q++)
+        for (int z = 0; z < src.d; z++) {
+            const size_t from = q * src.cstep + (size_t)z * src.w * src.h,
+                         to = q * dst.cstep + (size_t)z * dst.w * dst.h;
+            if (src.dtype == DType::s8)
+                pick_bytes((const signed char*)src.data + from, src.w, (signed char*)dst.data + to,
+                           xs, ys);
+            else
+                resize_plane((const float*)src.data + from, src.w, (float*)dst.data + to, xs,
+                             taps_of(), ys, src.dims == 2 ? 1 : taps_of());
+        }
     return kOk;
 }
 

@@ -245,39 +245,6 @@ void pack_panel(const SplitPanel& t) {
     }
 }
 
-// Pairs of k of 16 columns of bf16 values, as load_columns.
-QUOLL_TILE_INLINE void load_pairs(const SplitPanel& t, size_t k0, size_t n0, __m512i* pairs) {
-    const size_t columns = t.columns - n0, left = t.k - k0;
-    const uint16_t* const from = (const uint16_t*)t.src + k0 * t.k_step + n0 * t.n_step;
-    if (t.n_step == 1) {
-        const __mmask16 mask = first_lanes(columns);
-        const auto row = [&](size_t i) {
-            return i < left
-                       ? _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from + i * t.k_step))
-                       : _mm512_setzero_si512();
-        };
-        for (size_t i = 0; i < kSplitK / 2; i++)
-            pairs[i] = _mm512_or_si512(row(2 * i), _mm512_slli_epi32(row(2 * i + 1), 16));
-        return;
-    }
-    const __mmask32 mask = (__mmask32)(left < kSplitK ? (1u << left) - 1 : ~0u);
-    for (size_t j = 0; j < 16; j++)
-        pairs[j] = j < columns ? _mm512_maskz_loadu_epi16(mask, from + j * t.n_step)
-                               : _mm512_setzero_si512();
-    transpose((__m512*)pairs);
-}
-
-inline void pack_bf16_panel(const SplitPanel& t) {
-    const size_t vectors = t.columns > 16 ? 2 : 1;
-    __m512i* to = (__m512i*)t.dst;
-    for (size_t k = 0; k < t.k; k += kSplitK)
-        for (size_t v = 0; v < vectors; v++, to += kSplitK / 2) {
-            __m512i pairs[kSplitK / 2];
-            load_pairs(t, k, v * 16, pairs);
-            for (int i = 0; i < kSplitK / 2; i++) _mm512_store_si512(to + i, pairs[i]);
-        }
-}
-
 // Rows of two terms, as the kernels of two products take them.
 inline void copy_terms(const SplitInput& t) {
     const float* from = (const float*)t.src;
