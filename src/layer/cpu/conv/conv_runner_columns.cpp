@@ -3,7 +3,6 @@
 // were channels, and reads a pixel once a row of the window. Sums of neighbouring pixels follow.
 #include <algorithm>
 
-#include "layer/cpu/binary/binary.h"
 #include "layer/cpu/cast/cast.h"
 #include "layer/cpu/conv/conv_padding.h"
 #include "layer/cpu/conv/conv_runner.h"
@@ -23,14 +22,6 @@ int tile_columns(int outputs) {
 // The sums take some of the time that the product saves.
 bool is_worth_it(const ConvolutionFields& s) {
     return s.kernel_w * tile_columns(s.num_output) > 3 * tile_columns(s.num_output * s.kernel_w);
-}
-
-// to[x] += from[x + shift] for those that are there.
-void add_shifted(const float* from, int width, int shift, float* to, int count) {
-    const int first = std::max(0, -shift), last = std::min(count, width - shift);
-    if (first < last)
-        host_kernel_set().binary->add.vectors(to + first, from + first + shift, to + first,
-                                              last - first);
 }
 
 }  // namespace
