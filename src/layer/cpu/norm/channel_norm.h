@@ -18,28 +18,28 @@ class StoredValues {
 public:
     // bytes: of a blob of s8.
     StoredValues(const KernelSet& kernels, DType dtype, const InstanceNorm::Bytes& bytes)
-        : storage_(storage_kernels(kernels, dtype)), int8_(*kernels.int8), bytes_(bytes) {}
+        : storage_(storage_kernels(kernels, dtype)), int8_(kernels.int8), bytes_(bytes) {}
     bool floats() const { return !storage_ && !is_int8(); }
     bool is_int8() const { return kHasInt8 && bytes_; }
     const StorageKernels* storage() const { return storage_; }
     // `from` and `to`: value number i of the blob. Those of int8 are in steps of its scale.
     void widen(const void* from, size_t i, float* values, size_t count) const {
         if (is_int8())
-            int8_.from_affine((const int8_t*)from + i, count, 1.f, bytes_.zero_point, values);
+            int8_->from_affine((const int8_t*)from + i, count, 1.f, bytes_.zero_point, values);
         else
             storage_->widen((const uint16_t*)from + i, values, count);
     }
     void narrow(const float* values, void* to, size_t i, size_t count) const {
         if (is_int8())
-            int8_.to_affine(values, count, bytes_.top_scale, bytes_.top_zero_point,
-                            (int8_t*)to + i);
+            int8_->to_affine(values, count, bytes_.top_scale, bytes_.top_zero_point,
+                             (int8_t*)to + i);
         else
             storage_->narrow(values, (uint16_t*)to + i, count);
     }
 
 private:
     const StorageKernels* storage_;
-    const Int8Kernels& int8_;
+    const Int8Kernels* int8_;
     const InstanceNorm::Bytes bytes_;
 };
 
