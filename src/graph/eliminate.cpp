@@ -240,7 +240,9 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
         QUOLL_RETURN_IF_ERROR(run_until_settled(graph, {std::begin(kLast), std::end(kLast)}, make));
     if (kFusesMore && !for_file && !graph.back_ends)
         QUOLL_RETURN_IF_ERROR(run_until_settled(
-            graph, {of<BinaryOp>(chain_scalars), of<InstanceNorm, BatchNorm>(fuse_norm_activation)},
+            graph,
+            {of<BinaryOp>(chain_scalars), of<InstanceNorm, BatchNorm>(fuse_norm_activation),
+             kHasInt8 ? of<InstanceNorm>(fuse_norm_rounding) : nullptr},
             make));
     // Removes constants whose readers have taken them over.
     for (size_t i = 0; i < graph.size(); i++) {

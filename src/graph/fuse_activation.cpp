@@ -7,6 +7,7 @@
 #include "layer/elementwise/binaryop.h"
 #include "layer/norm/batchnorm.h"
 #include "layer/norm/instancenorm.h"
+#include "layer/quantize/affine.h"
 #include "layer/tensor/concat.h"
 
 namespace quoll {
@@ -68,6 +69,19 @@ int fuse_norm_activation(LayerGraph& graph, int index, const LayerMaker&) {
         return 0;
     }
     graph.absorb(index, next, false, "activation into a norm");
+    return 1;
+}
+
+int fuse_norm_rounding(LayerGraph& graph, int index, const LayerMaker&) {
+    auto* norm = graph.as<InstanceNorm>(index);
+    if (!norm || norm->bytes) return 0;
+    const int next = graph.only_reader(index), before = graph.producer(norm->bottoms[0]);
+    const auto* from = graph.as<AffineDequantize>(before);
+    const auto* to = graph.as<AffineQuantize>(next);
+    if (!from || !to || graph.only_reader(before) != index) return 0;
+    norm->bytes = {from->scale, to->scale, from->zero_point, to->zero_point};
+    graph.absorb(index, next, false, "rounding of a norm into it");
+    graph.bypass(before, "values of a norm from int8", LayerGraph::Output::gone);
     return 1;
 }
 

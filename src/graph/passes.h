@@ -63,6 +63,8 @@ int fuse_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // them there. Not for files, which have no place for it, nor for back ends, which would have to do
 // the same.
 int fuse_norm_activation(LayerGraph& graph, int index, const LayerMaker& make);
+// The AffineDequantize before an InstanceNorm and the AffineQuantize behind it into it. Likewise.
+int fuse_norm_rounding(LayerGraph& graph, int index, const LayerMaker& make);
 // An operation with a scalar into the one before it, after all other passes, which look at single
 // operations. Not for files, nor for back ends.
 int chain_scalars(LayerGraph& graph, int index, const LayerMaker& make);

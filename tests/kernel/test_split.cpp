@@ -92,6 +92,34 @@ void check(const SplitGemmKernels& kernels, const Case& t) {
     ASSERT_EQ(kept, b.out.size() - results) << "wrote between results";
 }
 
+// bf16 values are packed as the floats that they stand for are.
+TEST(SplitPack, bf16_values) {
+    QUOLL_NEED_KERNELS();
+    for (const SplitGemmKernels* kernels : all_kernels()) {
+        if (!kernels->pack_bf16) continue;
+        for (size_t k : {1, 2, 15, 31, 32, 33, 64, 70})
+            for (size_t columns : {1, 7, 15, 16, 17, 31, 32})
+                for (bool k_first : {false, true}) {
+                    const size_t step = (k_first ? k : columns) + 3;
+                    const size_t k_step = k_first ? 1 : step, n_step = k_first ? step : 1;
+                    const size_t count = (k - 1) * k_step + (columns - 1) * n_step + 1;
+                    const size_t room = split_packed_size(1, columns, split_steps(k));
+                    Guarded<uint16_t> values(count);
+                    Guarded<float> floats(count);
+                    for (size_t i = 0; i < count; i++) {
+                        values[i] = (uint16_t)(0x3c00 + (i * 37 + i / 11) % 0x300 + i % 2 * 0x8000);
+                        floats[i] = bfloat16_to_float32(values[i]);
+                    }
+                    Guarded<uint16_t> want(room), got(room);
+                    kernels->pack({floats.data(), k_step, n_step, k, columns, want.data()});
+                    kernels->pack_bf16(
+                        {(const float*)values.data(), k_step, n_step, k, columns, got.data()});
+                    ASSERT_TRUE(std::equal(want.begin(), want.end(), got.begin()))
+                        << k << " x " << columns << ", k first: " << k_first;
+                }
+    }
+}
+
 TEST(SplitPlan, shapes_and_packs) {
     QUOLL_NEED_KERNELS();
     for (const SplitGemmKernels* kernels : all_kernels())

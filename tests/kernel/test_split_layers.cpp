@@ -422,6 +422,9 @@ TEST(SplitLayers, MultiHeadAttention) {
         check_attention("MultiHeadAttention", {{0, embed}, {1, 3}, {2, values}}, weights,
                         {random_mat(Shape(embed, src)), random_mat(Shape(embed, 130)),
                          random_mat(Shape(embed, 130))});
+    // Few queries and many keys, whose projections are not computed.
+    check_attention("MultiHeadAttention", {{0, embed}, {1, 3}, {2, values}}, weights,
+                    {random_mat(Shape(embed, 12)), random_mat(Shape(embed, 700))});
 }
 
 TEST(SplitLayers, SDPA) {

@@ -128,6 +128,11 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(9, 7)}, "0=3 1=3 6=27 3=2 4=1").terms(9),
     // A blob of one axis is a row; all taps but one read padding.
     LayerCase({Shape(1)}, "0=3 1=3 6=27 4=1").terms(9),
+    // Few outputs of wide windows, which are cut into columns.
+    conv(Shape(37, 25, 32), 3, 9, "5=1 9=1"),
+    conv(Shape(21, 40, 16), 3, 7, "4=3 5=1 9=2 -23310=1,0.1"),
+    conv(Shape(30, 19, 48), 1, 5, "2=2 4=4 13=2 9=4"),
+    conv(Shape(18, 33, 16), 2, 8, "15=7 4=0 14=3 16=1 5=1 9=3 -23310=2,-0.3,0.4"),
 };
 QUOLL_LAYER_CASES(Convolution, kCases)
 

@@ -31,6 +31,11 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(5, 4, 6, 16)}, "0=16 1=1 21=3 24=1 23=2 6=768 5=1 9=1").terms(48),
     // Slices so large that each of a window is laid out by itself.
     LayerCase({Shape(15, 14, 4, 512)}, "0=8 1=1 21=3 24=1 6=12288 5=1 9=1").terms(1536),
+    // Few channels, the rows of whose slices alternate.
+    conv_case(Shape(21, 18, 6, 3), 24, 3, "3=2 4=1 23=1 5=1 9=1"),
+    LayerCase({Shape(17, 19, 5, 3)}, "0=16 1=7 21=3 3=2 13=1 23=2 4=3 24=1 6=7056 5=1").terms(441),
+    LayerCase({Shape(13, 12, 4, 2), Shape(13, 12, 3, 8)}, "0=8 1=5 21=2 4=2 24=0 6=800 9=1 29=1")
+        .terms(101),
     LayerCase({Shape(7, 6, 5, 16)}, "0=16 1=3 21=1 23=2 4=1 24=0 6=2304 5=1").terms(144),
     LayerCase({Shape(6, 5, 4, 8), Shape(6, 5, 4, 16)}, "0=16 1=3 4=1 6=3456 9=1 29=1").terms(216),
     LayerCase({Shape(6, 5, 4, 8), Shape(1, 1, 1, 16)}, "0=16 1=3 4=1 6=3456 9=1 29=1").terms(216),

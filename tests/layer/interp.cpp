@@ -28,6 +28,9 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(5, 4, 3, 16)}, "0=2 1=2.0 2=2.0").terms(4),
     LayerCase({Shape(9, 7, 16)}, "0=2"),
     LayerCase({Shape(9, 7, 16)}, "0=3 1=1.05 2=1.05").terms(16).term_magnitude(2),
+    LayerCase({Shape(9, 7, 16, DType::s8)}, "0=1 1=2.0 2=3.0").range(-127, 127),
+    LayerCase({Shape(9, 7, 5, DType::s8)}, "0=1 3=4 4=11").range(-127, 127),
+    LayerCase({Shape(9, 7, DType::s8)}, "0=1 2=1.5").range(-127, 127),
 };
 QUOLL_LAYER_CASES(Interp, kCases)
 

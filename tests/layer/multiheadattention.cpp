@@ -25,6 +25,11 @@ static const std::vector<LayerCase> kCases = {
     attention({Shape(12, 5), Shape(7, 5)}, 12, 3, 12, "3=7 4=7 5=0"),
     attention({Shape(12, 5), Shape(5, 5)}, 12, 3, 12, "5=1"),
     attention({Shape(12, 5), Shape(5, 5, 3)}, 12, 3, 12, "5=1"),
+    // Few queries and many keys.
+    attention({Shape(12, 1), Shape(9, 90)}, 8, 4, 12, "3=9 4=9"),
+    attention({Shape(12, 2), Shape(9, 70)}, 8, 2, 12, "3=9 4=9 6=0.7"),
+    attention({Shape(96, 4), Shape(80, 301)}, 96, 6, 96, "3=80 4=80"),
+    attention({Shape(48, 7), Shape(36, 1005)}, 160, 5, 48, "3=36 4=36"),
     attention({Shape(12, 5), Shape(9, 12), Shape(9, 12)}, 12, 3, 12, "7=1", 3),
     attention({Shape(12, 1), Shape(41, 1), Shape(40, 12), Shape(40, 12)}, 12, 3, 12, "5=1 7=1", 3),
     attention({Shape(12, 4), Shape(7, 3), Shape(6, 12), Shape(6, 12)}, 12, 2, 12, "3=7 4=7 7=1", 3),

@@ -37,6 +37,9 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(8, 5, 4), Shape(8, 7, 2), Shape(8, 7, 2), Shape(7, 5, 4)}, "5=1").terms(15),
     LayerCase({Shape(8, 37, 4), Shape(8, 75, 2), Shape(8, 75, 2), Shape(75, 37, 4)}, "5=1")
         .terms(83),
+    // Masks that several heads have.
+    LayerCase({Shape(8, 37, 6), Shape(8, 75, 3), Shape(8, 75, 3), Shape(75, 37, 2)}, "5=1")
+        .terms(83),
 };
 QUOLL_LAYER_CASES(SDPA, kCases)
 

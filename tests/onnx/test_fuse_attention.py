@@ -27,6 +27,8 @@ WINDOWS = ('qs = Mul(q, r) t = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(qs, 
            ' w = Reshape(b, wide) a = Add(w, mask) n = Reshape(a, heads) s = Softmax<axis = -1>(n) y = MatMul(s, v)')
 NESTED = ('t = Transpose<perm = [0, 1, 2, 4, 3]>(k) p = MatMul(q, t) c = Mul(p, r) a = Add(c, mask)'
           ' s = Softmax<axis = -1>(a) y = MatMul(s, v)')
+BY_EINSUM = ('p = Einsum<equation = "b g h i d, b g h j d -> b g h i j">(q, k) c = Mul(p, r) a = Add(c, mask)'
+             ' s = Softmax<axis = -1>(a) y = Einsum<equation = "bghij,bghjd->bghid">(s, v)')
 CAUSAL = np.where(np.tril(np.ones((7, 7))), 0, -np.inf).astype(np.float32)
 # One query sees nothing.
 ALL_BUT_ONE = np.where(np.arange(7)[:, None] == 2, -3.4028235e38, 0).astype(np.float32) * np.ones((1, 7), np.float32)
@@ -126,6 +128,16 @@ CASES = {
     'windows beside heads': Case(
         graph(NESTED, 'float r = {0.3}', HEADS.replace('2,3,7', '2,3,4,7'), 'float[2,3,4,7,8]'), ['SDPA'], ['MatMul', 'Softmax'],
         [('Softmax<axis = -1>', 'Softmax<axis = 3>')], 's', {'mask': CAUSAL}),
+    'masks of heads for all windows': Case(
+        graph(NESTED, 'float r = {0.3}', HEADS.replace('2,3,7', '2,3,4,7'), 'float[2,3,4,7,8]'), ['SDPA'], ['MatMul', 'Softmax'],
+        [], 'p', {'mask': (1, 4, 7, 7)}),
+    'masks of heads for all items': Case(
+        graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], 'p', {'mask': (1, 3, 7, 7)}),
+    'products by Einsum': Case(
+        graph(BY_EINSUM, 'float r = {0.3}', HEADS.replace('2,3,7', '1,3,4,7'), 'float[1,3,4,7,8]'), ['SDPA'],
+        ['Einsum', 'MatMul', 'Softmax'],
+        [('Softmax<axis = -1>', 'Softmax<axis = 3>'), ('bghij,bghjd', 'bghji,bghjd'), ('->bghid', '->bgihd')], 'p',
+        {'mask': (1, 4, 7, 7)}),
     'windows beside heads of one item': Case(
         graph(NESTED, 'float r = {0.3}', HEADS.replace('2,3,7', '1,3,4,7'), 'float[1,3,4,7,8]'), ['SDPA'], ['MatMul', 'Softmax'],
         [], 'p', {'mask': CAUSAL}),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fused_nets.h"
+#include "layer/common/conv_window.h"
 #include "layer/elementwise/binaryop.h"
 #include "layer/norm/batchnorm.h"
 #include "quoll/datareader.h"
@@ -331,6 +332,32 @@ TEST(Fusion, normalised_bf16_and_operations_with_scalars) {
                 for (int i = 0; i < want.w * want.h; i++)
                     ASSERT_NEAR(got.channel(q)[i], want.channel(q)[i], .04) << activation << q;
         }
+    }
+}
+
+// Int8 values around a norm: as without fusion, but for a step where a result is close to the
+// middle of two.
+TEST(Fusion, rounding_of_norms) {
+    const std::string text =
+        "Input in 0 1 in\nAffineQuantize q 1 1 in a 0=0.011 1=-7\n"
+        "AffineDequantize d 1 1 a b 0=0.011 1=-7\nInstanceNorm n 1 1 b c 0=16 1=0.01\n"
+        "ReLU r 1 1 c e 0=0.2\nAffineQuantize t 1 1 e f 0=0.02 1=5\n"
+        "AffineDequantize o 1 1 f out 0=0.02 1=5\n";
+    for (const Shape& shape :
+         {Shape(9, 7, 16), Shape(61, 53, 16), Shape(1, 1, 16), Shape(40, 30, 2, 16), Shape(33)}) {
+        Net plain, fused;
+        Weights weights = Weights().raw(32), again = weights;
+        ASSERT_EQ(load(&plain, text, &weights, false), kOk);
+        ASSERT_EQ(load(&fused, text, &again, true), kOk);
+        EXPECT_EQ(layers_that_run(fused), kHasInt8 && kChains ? 3 : 6);
+        const Mat want = run(plain, image(shape)), got = run(fused, image(shape));
+        int others = 0, all = 0;
+        for (int q = 0; q < want.c; q++)
+            for (int i = 0; i < want.w * want.h * want.d; i++, all++) {
+                others += got.channel(q)[i] != want.channel(q)[i];
+                ASSERT_NEAR(got.channel(q)[i], want.channel(q)[i], .0201) << q << ", " << i;
+            }
+        EXPECT_LE(others, 1 + all / 100);
     }
 }
 

@@ -1,5 +1,6 @@
 // Attention: softmax(q k^T scale + mask) v as one layer.
 #include <algorithm>
+#include <set>
 
 #include "onnx/fuse.h"
 #include "onnx/ops.h"
@@ -89,6 +90,27 @@ bool take_keys(const Match& m, const std::string& transposed, Attention* a) {
     return true;
 }
 
+// Whether an Einsum multiplies matrices, or the first ones by the second ones transposed, along the
+// last two of as many axes.
+bool is_product(const Node& einsum, bool transposed) {
+    const auto found = einsum.attributes.find("equation");
+    std::string equation = found == einsum.attributes.end() ? "" : found->second.s;
+    equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
+    const size_t comma = equation.find(','), arrow = equation.find("->");
+    if (comma == std::string::npos || arrow == std::string::npos || comma > arrow || comma < 2)
+        return false;
+    const std::string lead = equation.substr(0, comma - 2);
+    const char i = equation[comma - 2], k = equation[comma - 1];
+    std::string second = equation.substr(comma + 1, arrow - comma - 1);
+    if (second.size() != comma) return false;
+    const char n = second[comma - (transposed ? 2 : 1)];
+    const std::string letters = lead + i + k + n;
+    std::set<char> different(letters.begin(), letters.end());
+    return different.size() == letters.size() && letters.find('.') == std::string::npos &&
+           second == lead + (transposed ? n : k) + (transposed ? k : n) &&
+           equation.substr(arrow + 2) == lead + i + n;
+}
+
 bool take_scores(Match& m, const std::string& value, int depth, Attention* a);
 
 // Scores multiplied by a number of each head, which the queries may be instead: there are fewer.
@@ -160,6 +182,12 @@ bool take_made(Match& m, const std::string& value, int depth, Attention* a) {
         a->q = node->inputs[0];
         take_scale(m, &a->q, &a->scale);
         return take_keys(m, node->inputs[1], a);
+    }
+    if (node->op == "Einsum" && is_product(*node, true)) {
+        a->q = node->inputs[0], a->k = node->inputs[1];
+        take_scale(m, &a->q, &a->scale);
+        take_scale(m, &a->k, &a->scale);
+        return true;
     }
     double number = 0;
     std::string x;
@@ -240,12 +268,14 @@ bool mask_form(const Symbols& symbols, const Value& mask, const Sizes& s, const 
     }
     const bool items = lead == 2 && has[1];
     const bool heads = lead > 0 && has[0];
-    if (lead == 3 && std::count(has.begin(), has.end(), 1) != 0) return false;
+    if (lead == 3) {  // those of one item, of all its heads or of the innermost ones
+        if (has[2] || (has[1] && !has[0])) return false;
+        *to = has[0] ? Form{false, {rank - 2, 1, 1}} : Form{false, {rank - 1, 1}};
+        return true;
+    }
     if (!form.batch) {  // all leading axes together are the heads
-        const bool all_or_none = lead < 2 || has[0] == has[1] || s.lead[has[0] ? 0 : 1].is(1);
-        const bool any = items || heads;
-        *to = any ? Form{false, {rank - 2, 1, 1}} : Form{false, {rank - 1, 1}};
-        return all_or_none;
+        *to = items || heads ? Form{false, {rank - 2, 1, 1}} : Form{false, {rank - 1, 1}};
+        return !items || heads || s.lead[1].is(1);  // those of heads are repeated for all items
     }
     if (lead == 1) {  // one head an item
         *to = has[0] ? Form::batched(3) : Form{false, {rank - 1, 1}};
@@ -380,6 +410,7 @@ const Node* softmax_of(const Match& m, const std::string& name) {
 }
 
 bool attention(Match& m) {
+    if (m.last.op == "Einsum" && !is_product(m.last, false)) return false;
     const Node* softmax = softmax_of(m, m.last.inputs[0]);
     const Value* scores = softmax ? m.value(softmax->inputs[0]) : nullptr;
     if (!scores || scores->rank() < 3) return false;
@@ -492,7 +523,9 @@ bool rotary(Match& m) {
 }  // namespace
 
 std::vector<Pattern> attention_patterns() {
-    return {{"MatMul", "SDPA", attention}, {"Add", "RotaryEmbed", rotary}};
+    return {{"MatMul", "SDPA", attention},
+            {"Einsum", "SDPA", attention},
+            {"Add", "RotaryEmbed", rotary}};
 }
 
 }  // namespace onnx_tool

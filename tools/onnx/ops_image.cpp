@@ -76,7 +76,9 @@ bool plan_resize(Op& op, Value* x, Value* scales, Value* sizes, ResizePlan* p) {
 // The layer of ncnn where it means the same: images by whole factors or to given sizes.
 bool fast_resize(Op& op, Value* x, const ResizePlan& p, const std::string& mode,
                  const std::string& transform, const std::string& nearest) {
-    if (x->rank() != 4 || !x->floats() || p.scales.size() != 4 || !p.roi.empty()) return false;
+    const bool bytes = x->type == ElementType::kInt8 && mode == "nearest";
+    if (x->rank() != 4 || (!x->floats() && !bytes) || p.scales.size() != 4 || !p.roi.empty())
+        return false;
     if (op.attr("antialias", 0) || op.attr("exclude_outside", 0)) return false;
     if (p.scales[0] != 1.f || p.scales[1] != 1.f) return false;
     const float h = p.scales[2], w = p.scales[3];

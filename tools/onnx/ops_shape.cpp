@@ -1,4 +1,6 @@
 // Operators that change a tensor's sizes and leave the order of its values, and Transpose.
+#include <math.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -312,24 +314,41 @@ bool permute_blob(Op& op, Value* x, const Form& from, const Form& to, const std:
     return true;
 }
 
-// The orders to apply one after the other so that each moves at most four groups of axes.
-bool split_order(const std::vector<int>& perm, std::vector<std::vector<int>>* steps) {
+// What a value costs to move in this order: values that follow each other before and after are
+// moved together.
+double cost_of_order(const std::vector<int>& perm, const std::vector<Dim>& dims) {
+    const int kUnknown = 16;
+    double together = 1;
+    for (int a = (int)perm.size() - 1; a >= 0 && perm[a] == a; a--)
+        together *= dims[a].known() ? (double)dims[a].value : kUnknown;
+    return 1 / together;
+}
+
+// The orders to apply one after the other so that each moves at most four groups of axes, and the
+// longest rows.
+bool split_order(const std::vector<int>& perm, const std::vector<Dim>& dims,
+                 std::vector<std::vector<int>>* steps) {
     if (merge_axes(perm, 0).in_groups.size() <= 4) {
         steps->assign(1, perm);
         return true;
     }
     std::vector<int> one((size_t)perm.size());
     std::iota(one.begin(), one.end(), 0);
+    double least = HUGE_VAL;
     do {
         if (merge_axes(one, 0).in_groups.size() > 4) continue;
         // The second order makes of `one` what perm asks for.
         std::vector<int> two;
         for (int p : perm) two.push_back((int)(std::find(one.begin(), one.end(), p) - one.begin()));
         if (merge_axes(two, 0).in_groups.size() > 4) continue;
+        std::vector<Dim> between;
+        for (int p : one) between.push_back(dims[p]);
+        const double cost = cost_of_order(one, dims) + cost_of_order(two, between);
+        if (cost >= least) continue;
+        least = cost;
         steps->assign({one, two});
-        return true;
     } while (std::next_permutation(one.begin(), one.end()));
-    return false;
+    return !steps->empty();
 }
 
 // Any rank: axes of size 1 do not move anything, and of the others neighbours go together.
@@ -347,7 +366,7 @@ bool transpose_groups(Op& op, Value* x, const std::vector<int>& perm, const std:
         if (place[p] >= 0) kept.push_back(place[p]);
     std::vector<std::vector<int>> steps;
     if (std::is_sorted(kept.begin(), kept.end())) return reshape_to(op, x, shape);
-    if (kept.size() > 7 || !split_order(kept, &steps))
+    if (kept.size() > 7 || !split_order(kept, dims, &steps))
         return op.fail("it moves %zu axes", kept.size());
     const bool flat = !batch && (x->form.batch || x->is_constant());
     const Form source = flat ? Form{false, {rank}} : x->form;

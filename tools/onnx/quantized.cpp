@@ -540,10 +540,15 @@ void concat(const Converted& t) {
     t.y->int8_source = source;
 }
 
-// Pad moves values unless its border has one of its own.
+// Pad moves values unless its border has one of its own, Resize those of the nearest places, where
+// it does not crop.
 bool moves_values(const Converted& t) {
-    return has_trait(t.node, kOpMovesValues) ||
-           (t.node.op == "Pad" && t.op.attr_string("mode", "constant") != "constant");
+    const std::string& op = t.node.op;
+    const std::string mode = t.op.attr_string("mode", op == "Pad" ? "constant" : "nearest");
+    const bool crops =
+        t.op.attr_string("coordinate_transformation_mode", "") == "tf_crop_and_resize";
+    return has_trait(t.node, kOpMovesValues) || (op == "Pad" && mode != "constant") ||
+           ((op == "Resize" || op == "Upsample") && mode == "nearest" && !crops);
 }
 
 // Operators that only move values (or choose the largest) do so with int8 as well.

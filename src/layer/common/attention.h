@@ -34,10 +34,11 @@ inline bool sees_nothing(const float* scores, float scale, const float* mask, in
     return true;
 }
 
-// A mask of two dimensions, or one for each head; checks that it is [src][dst].
+// A mask of two dimensions, or several, a divisor of the heads, for head i number i modulo their
+// count; checks that it is [src][dst].
 int check_attention_mask(const Layer& layer, const Shape& mask, int heads, int src, int dst);
 inline const float* attention_mask_of(const Mat& mask, int head) {
-    const size_t at = mask.dims == 3 && mask.c > 1 ? head * mask.cstep * mask.elemsize : 0;
+    const size_t at = mask.dims == 3 ? head % mask.c * mask.cstep * mask.elemsize : 0;
     return (const float*)((const char*)mask.data + at);
 }
 

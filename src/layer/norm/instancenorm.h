@@ -23,6 +23,14 @@ public:
     Mat beta_data;
     // Of the results: what the pass fuse_norm_activation found behind the layer. Files have none.
     Activation activation;
+    // Int8 values with zero points that come in and go out, where the pass fuse_norm_rounding found
+    // them around the layer; scale 0: floats. Files have none.
+    struct Bytes {
+        float scale = 0.f, top_scale = 1.f;
+        int zero_point = 0, top_zero_point = 0;
+        explicit operator bool() const { return scale != 0.f; }
+    };
+    Bytes bytes;
 };
 
 }  // namespace quoll

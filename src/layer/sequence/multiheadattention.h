@@ -11,7 +11,7 @@ namespace quoll {
 // k = x_k Wk^T + bk, v = x_v Wv^T + bv, heads of embed_dim / num_heads values each, and y =
 // attention Wo^T + bo, where attention is that of SDPA. Inputs: one (self-attention), two (query;
 // key and value) or three of q [rows][qdim], k [rows][kdim] and v [rows][vdim]; with attn_mask the
-// mask [src][dst] or [heads][src][dst]; with kv_cache the projected keys and values so far,
+// mask [src][dst] or several as of SDPA; with kv_cache the projected keys and values so far,
 // [embed_dim][past], which may be empty or missing. Self-attention appends to a cache that it is
 // given; cross-attention uses the cache instead of k and v. Outputs: [src][qdim]; with kv_cache
 // also the projected keys and values, [embed_dim][dst].

@@ -9,9 +9,10 @@ namespace quoll {
 // Scaled dot-product attention, softmax(q k^T * scale + mask) v, with one head per channel; a query
 // whose mask is minus infinity throughout gives 0. Inputs: query [heads][src][size], key
 // [groups][cur][size], value [groups][cur][out_size], where heads is a multiple of groups
-// (neighbouring heads share a group); with attn_mask the mask [src][dst] or [heads][src][dst]; with
-// kv_cache the keys and values so far, [groups][past][size] and [groups][past][out_size], which may
-// be empty or missing. dst = past + cur. Outputs: [heads][src][out_size]; with kv_cache also all
+// (neighbouring heads share a group); with attn_mask the mask [src][dst] or [n][src][dst], of which
+// head i takes number i mod n, where heads is a multiple of n; with kv_cache the keys and values so
+// far, [groups][past][size] and [groups][past][out_size], which may be empty or missing. dst = past
+// + cur. Outputs: [heads][src][out_size]; with kv_cache also all
 // keys and values, the cache of the next call.
 class SDPA : public Operator<SDPA> {
 public:

@@ -58,7 +58,9 @@ int Interp::target_size(const std::vector<Shape>& in, int* w, int* h) const {
 
 int Interp::shape(const Interp& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (in.empty() || in[0].dims < 1) return s.fail("expected at least 1 input, got none");
-    if (!accepts_float(s, in[0].dtype))
+    const bool picks_bytes =
+        in[0].dtype == DType::s8 && s.resize_type == kNearest && in[0].dims > 1;
+    if (!accepts_float(s, in[0].dtype) && !picks_bytes)
         return s.fail("expected f32, got %s", dtype_name(in[0].dtype));
     int w, h;
     QUOLL_RETURN_IF_ERROR(s.target_size(in, &w, &h));
@@ -138,6 +140,12 @@ static void resize_plane(const float* src, int w, float* dst, const std::vector<
     }
 }
 
+static void pick_bytes(const signed char* src, int w, signed char* dst,
+                       const std::vector<Interp::Taps>& xs, const std::vector<Interp::Taps>& ys) {
+    for (const Interp::Taps& y : ys)
+        for (const Interp::Taps& x : xs) *dst++ = src[(size_t)y.index[0] * w + x.index[0]];
+}
+
 // As in ncnn bicubic goes by the scale even where that rounds to the same size.
 bool Interp::unchanged(const Shape& in, const Shape& out) const {
     return in == out && !(resize_type == kBicubic && by_scale() && !align_corner);
@@ -166,10 +174,16 @@ int Interp::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     else
         ys = row_taps(src.h, dst.h);
     for (int q = 0; q < src.c; q++)
-        for (int z = 0; z < src.d; z++)
-            resize_plane((const float*)src.data + q * src.cstep + (size_t)z * src.w * src.h, src.w,
-                         (float*)dst.data + q * dst.cstep + (size_t)z * dst.w * dst.h, xs,
-                         taps_of(), ys, src.dims == 2 ? 1 : taps_of());
+        for (int z = 0; z < src.d; z++) {
+            const size_t from = q * src.cstep + (size_t)z * src.w * src.h,
+                         to = q * dst.cstep + (size_t)z * dst.w * dst.h;
+            if (src.dtype == DType::s8)
+                pick_bytes((const signed char*)src.data + from, src.w, (signed char*)dst.data + to,
+                           xs, ys);
+            else
+                resize_plane((const float*)src.data + from, src.w, (float*)dst.data + to, xs,
+                             taps_of(), ys, src.dims == 2 ? 1 : taps_of());
+        }
     return kOk;
 }
 

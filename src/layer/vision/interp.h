@@ -7,7 +7,7 @@
 namespace quoll {
 
 // Resizes w and h of each plane of input 0, or w alone if it has 2 axes. A blob of 1 axis counts as
-// channels of 1 x 1: each becomes a constant plane.
+// channels of 1 x 1: each becomes a constant plane. Nearest takes s8, too, of 2 axes or more.
 //
 // The output's size is, in this order of precedence: size_expr, a list w, h of expressions in the
 // inputs' sizes; the size of input 1, if dynamic_target_size is set; output_width and

@@ -20,6 +20,10 @@ struct AttentionCall {
 
     // Whether there is a shader for these sizes.
     static bool fits(int queries, int heads, int size, int out_size);
+    // One for all heads, or for each.
+    static bool fits_mask(const Shape& mask, int heads) {
+        return mask.dims == 2 || mask.c == 1 || mask.c == heads;
+    }
     void record(Recorder& r) const;
 
 private:

@@ -39,7 +39,8 @@ public:
 
     bool supports(const Shapes& in, const Shapes& out) const override {
         return items_fit(in, out[0].n) && out[0].n <= 65535 &&
-               AttentionCall::fits(in[0].h, in[0].c, in[0].w, in[2].w);
+               AttentionCall::fits(in[0].h, in[0].c, in[0].w, in[2].w) &&
+               (!layer_.attn_mask || AttentionCall::fits_mask(in[3], in[0].c));
     }
     bool takes_empty(size_t index) const override {
         return layer_.kv_cache && index >= first_cache();
@@ -211,7 +212,8 @@ public:
         return items_fit(in, out[0].n) && layer_.sizes(in, &s) == kOk &&
                rows_fit(layer_.embed_dim, std::max(s.src, s.dst), out[0].n) &&
                MatrixProduct::fits(s.src, out[0].n) && MatrixProduct::fits(s.dst, out[0].n) &&
-               AttentionCall::fits(s.src, layer_.num_heads, each, each);
+               AttentionCall::fits(s.src, layer_.num_heads, each, each) &&
+               (s.at.mask < 0 || AttentionCall::fits_mask(in[s.at.mask], layer_.num_heads));
     }
     // The cache alone: its inputs are the last two.
     bool takes_empty(size_t index) const override {

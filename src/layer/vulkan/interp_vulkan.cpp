@@ -70,7 +70,9 @@ class InterpVulkan : public VulkanLayer {
 public:
     explicit InterpVulkan(const Interp& layer) : layer_(layer) {}
 
-    bool supports(const Shapes&, const Shapes& out) const override { return out.size() == 1; }
+    bool supports(const Shapes& in, const Shapes& out) const override {
+        return out.size() == 1 && in[0].dtype != DType::s8;
+    }
     void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                         Layouts* out) const override {
         follow_layout(0, in_shapes, out_shapes, in, out);

@@ -161,11 +161,6 @@ struct BlockMemory {
     float *scores, *workspace, *rows, *mask;
 };
 
-// What attend_fast() takes.
-struct StoredTypes {
-    const StorageKernels *heads, *mask;
-};
-
 // `count` rows from `first` on as f32 in `to`.
 void widen_rows(const StorageKernels& stored, const Strided& s, int first, size_t count,
                 size_t size, float* to) {
@@ -205,7 +200,7 @@ void softmax_block(const AttentionHead& h, const BlockPlan& plan, int first,
 // Queries from `first` on.
 void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockPlan& plan,
                   int first, const StoredTypes& types, const BlockMemory& memory) {
-    const StorageKernels* const stored = types.heads;
+    const StorageKernels* const stored = types.queries;
     GemmMatrix g = plan.scores_of;
     g.a = h.q.data + first * h.q.row;
     if (stored) {
@@ -227,6 +222,22 @@ void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockP
     uint16_t* const out = (uint16_t*)h.out + first * h.out_row;
     for (size_t i = 0; i < g.m && stored; i++)
         stored->narrow(memory.rows + i * g.c_row, out + i * h.out_row, h.out_size);
+}
+
+// The keys of a head, or its values. rows: see BlockMemory.
+void pack_operand(const AttentionHead& h, bool is_values, const ProductPlan& plan,
+                  const StorageKernels* stored, float* rows, float* packed) {
+    Strided s = is_values ? h.v : h.k;
+    const auto k_step = [&] { return is_values ? s.row : s.column; };
+    const auto n_step = [&] { return is_values ? s.column : s.row; };
+    if (stored && plan.packs_bf16())
+        return plan.pack_bf16((const uint16_t*)s.data, k_step(), n_step(), 1, packed);
+    if (stored) {
+        const int size = is_values ? h.out_size : h.size;
+        widen_rows(*stored, s, 0, h.dst, size, rows);
+        s = {rows, size, 1};
+    }
+    plan.pack(s.data, k_step(), n_step(), 1, packed);
 }
 
 struct Work {  // partitions of it: (head, block of queries)
@@ -274,8 +285,7 @@ const char* AttentionPlan::algorithm() const {
 }
 
 int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int per_group,
-                const AttentionPlan& plan, const StorageKernels* stored,
-                const StorageKernels* stored_mask, const Option& opt) {
+                const AttentionPlan& plan, const StoredTypes& stored, const Option& opt) {
     const AttentionHead& h0 = heads[0];
     const int count = (int)heads.size(), groups = count / per_group;
     const int block = plan.block;
@@ -297,22 +307,14 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
     QUOLL_RETURN_IF_ERROR(product_memory(std::max(whole.workspace(), last.workspace()), workers,
                                          allocator, &workspaces));
     const size_t widest = std::max(h0.size, h0.out_size);
-    if (stored)
-        QUOLL_RETURN_IF_ERROR(
-            product_memory(widest * std::max(rows, h0.dst), threads, allocator, &stored_rows));
-    if (stored_mask) QUOLL_RETURN_IF_ERROR(product_memory(h0.dst, workers, allocator, &masks));
+    const int widened = std::max(stored.queries ? rows : 0, stored.keys ? h0.dst : 0);
+    QUOLL_RETURN_IF_ERROR(product_memory(widest * widened, threads, allocator, &stored_rows));
+    if (stored.mask) QUOLL_RETURN_IF_ERROR(product_memory(h0.dst, workers, allocator, &masks));
     run_tasks(2 * groups, threads, [&](int64_t i, int thread) {
         const AttentionHead& h = heads[i / 2 * per_group];
-        Strided s = i % 2 ? h.v : h.k;
-        if (stored) {
-            const int size = i % 2 ? h.out_size : h.size;
-            widen_rows(*stored, s, 0, h.dst, size, stored_rows.channel(thread));
-            s = {stored_rows.channel(thread), size, 1};
-        }
-        if (i % 2)
-            whole.sums.product->pack(s.data, s.row, s.column, 1, values.channel(i / 2));
-        else
-            whole.scores->pack(s.data, s.column, s.row, 1, keys.channel(i / 2));
+        const ProductPlan& plan = i % 2 ? *whole.sums.product : *whole.scores;
+        float* const packed = i % 2 ? values.channel(i / 2) : keys.channel(i / 2);
+        pack_operand(h, i % 2, plan, stored.keys, stored_rows.channel(thread), packed);
     });
     run_tasks(partitions.count, threads, [&](int64_t i, int thread) {
         const int head = (int)i / partitions.blocks, b = (int)i % partitions.blocks;
@@ -324,7 +326,7 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
                                     (float*)stored_rows.data + thread * stored_rows.cstep,
                                     (float*)masks.data + thread * masks.cstep};
         attend_block(kernels, heads[head], b + 1 < partitions.blocks ? whole : last, b * block,
-                     {stored, stored_mask}, memory);
+                     stored, memory);
     });
     return kOk;
 }

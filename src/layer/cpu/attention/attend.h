@@ -34,14 +34,18 @@ struct AttentionPlan : public LayerPlan {
     std::unique_ptr<const Blocks> blocks;  // null: query by query
 };
 
+// Kernels of the 16-bit types that blobs have in place of floats; null: they are floats.
+struct StoredTypes {
+    const StorageKernels* queries = nullptr;  // and outputs
+    const StorageKernels* keys = nullptr;     // and values, which then have column 1
+    const StorageKernels* mask = nullptr;
+};
+
 // Heads of equal sizes; `per_group` neighbours share keys and values. Values of a query and of an
 // output row follow each other (column 1); keys and values may lie either way (row or column 1).
-// plan: for these sizes and options. stored: null, or the kernels of the 16-bit type that q, k, v
-// and out then point to instead of floats; keys and values have column 1, and the plan has blocks.
-// stored_mask: likewise of the masks, null where those are floats; only with `stored`.
+// plan: for these sizes and options; it has blocks if anything is stored in 16 bits.
 int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int per_group,
-                const AttentionPlan& plan, const StorageKernels* stored,
-                const StorageKernels* stored_mask, const Option& opt);
+                const AttentionPlan& plan, const StoredTypes& stored, const Option& opt);
 
 }  // namespace quoll
 

@@ -70,8 +70,8 @@ private:
         for (int q = 0; q < bottoms[0].c; q++)
             heads.push_back(head_of(bottoms[0], call, tops[0], q));
         const bool narrow_mask = stored && call.mask && call.mask->dtype == DType::bf16;
-        return attend_fast(*kernels_, heads, call.heads_per_group, plan, stored,
-                           narrow_mask ? stored : nullptr, opt);
+        return attend_fast(*kernels_, heads, call.heads_per_group, plan,
+                           {stored, stored, narrow_mask ? stored : nullptr}, opt);
     }
 
     const KernelSet* kernels_ = &host_kernel_set();

@@ -1,5 +1,7 @@
 #include "layer/cpu/conv/conv_padding.h"
 
+#include <algorithm>
+
 namespace quoll {
 
 static bool has_padding(const ConvGeometry& g) {
@@ -26,6 +28,13 @@ int pad_input(const Mat& in, float value, const Option& opt, ConvGeometry* g, Ma
     if (padded->empty()) return kOutOfMemory;
     pad_axes(g);
     return kOk;
+}
+
+// Here, as this file is compiled for speed.
+void add_shifted(const float* __restrict from, int width, int shift, float* __restrict to,
+                 int count) {
+    const int first = std::max(0, -shift), last = std::min(count, width - shift);
+    for (int x = first; x < last; x++) to[x] += from[x + shift];
 }
 
 }  // namespace quoll

@@ -14,6 +14,9 @@ void pad_axes(ConvGeometry* g);
 // Pads `in` with `value`, and changes `g` as pad_axes does; or kOutOfMemory.
 int pad_input(const Mat& in, float value, const Option& opt, ConvGeometry* g, Mat* padded);
 
+// to[x] += from[x + shift] for those of `count` and `width` values that are there.
+void add_shifted(const float* from, int width, int shift, float* to, int count);
+
 }  // namespace quoll
 
 #endif

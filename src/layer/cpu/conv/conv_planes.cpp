@@ -23,18 +23,35 @@ bool takes_rows(const ConvFields& s) {
     return s.kernel_w * s.kernel_h * s.stride_w * s.stride_h == 1 && !pads;
 }
 
-// Reorders weights from [output][input][d][h][w] to [output][d][input][h][w]; empty if memory runs
-// out.
+int inputs_of(const ConvFields& s) {
+    return s.weight_data_size / s.num_output / (s.kernel_w * s.kernel_h * s.kernel_d);
+}
+
+// Whether the rows of the slices alternate in a plane, instead of the slices being further
+// channels: tile units multiply whole rows of windows of few channels.
+bool alternates(const ConvFields& s) {
+    const bool dense = s.dilation_w == 1 && s.dilation_h == 1 && s.dilation_d == 1;
+    return !takes_rows(s) && dense && s.kernel_w > 1 && s.kernel_d > 1 &&
+           inputs_of(s) < kSplitPixel;
+}
+
+// Reorders weights from [output][input][d][h][w] to [output][d][input][h][w], or to
+// [output][input][h][d][w] where rows alternate; empty if memory runs out.
 Mat weights_by_slice(const ConvFields& s) {
-    const size_t taps = (size_t)s.kernel_w * s.kernel_h, depth = s.kernel_d;
-    const size_t inputs = s.weight_data_size / s.num_output / (taps * depth);
+    const size_t width = s.kernel_w, height = s.kernel_h, depth = s.kernel_d;
+    const size_t inputs = inputs_of(s);
+    const bool rows = alternates(s);
     Mat to(s.weight_data_size);
     if (to.empty()) return to;
     const float* from = s.weight_data;
     for (size_t n = 0; n < (size_t)s.num_output; n++) {
         for (size_t i = 0; i < inputs; i++) {
-            for (size_t z = 0; z < depth; z++, from += taps)
-                memcpy((float*)to + ((n * depth + z) * inputs + i) * taps, from, taps * 4);
+            for (size_t z = 0; z < depth; z++)
+                for (size_t y = 0; y < height; y++, from += width) {
+                    const size_t row = rows ? ((n * inputs + i) * height + y) * depth + z
+                                            : ((n * depth + z) * inputs + i) * height + y;
+                    memcpy((float*)to + row * width, from, width * 4);
+                }
         }
     }
     return to;
@@ -64,6 +81,26 @@ Mat gathered_slices(const Mat& in, int64_t first, int step, int count, const Opt
             memcpy(to, (char*)in.data + in.cstep * q * in.elemsize + at * bytes, bytes);
         else
             memset(to, 0, bytes);
+    });
+    return all;
+}
+
+// `count` planar slices from `first` on, whose rows alternate: row y of slice z is number y * count
+// + z. Zeros where there is none. Empty if memory runs out.
+Mat alternating_slices(const Mat& in, int64_t first, int count, const Option& opt) {
+    const size_t row = in.w * in.elemsize;
+    Mat all(Shape(in.w, in.h * count, in.c, in.dtype), 1, opt.workspace_allocator);
+    if (all.empty()) return all;
+    const int threads = threads_for(opt, (double)row * in.h * in.c * count);
+    parallel_for((int64_t)in.c * in.h, threads, [&](int64_t i) {
+        const int64_t q = i / in.h, y = i % in.h;
+        char* to = (char*)all.data + q * all.cstep * in.elemsize + y * count * row;
+        for (int64_t z = first; z < first + count; z++, to += row) {
+            if (z >= 0 && z < in.d)
+                memcpy(to, (char*)in.data + q * in.cstep * in.elemsize + (z * in.h + y) * row, row);
+            else
+                memset(to, 0, row);
+        }
     });
     return all;
 }
@@ -99,8 +136,12 @@ Mat windows_as_items(const Mat& slices, const WindowAxis& axis, int blocks) {
 // The input of 2-D convolutions, for one window of slices after another.
 class SliceWindows {
 public:
-    SliceWindows(const Mat& in, const WindowAxis& axis, const Option& opt)
-        : in_(in), axis_(axis), opt_(opt), overlap_(overlaps(axis)) {
+    SliceWindows(const Mat& in, const WindowAxis& axis, bool alternate, const Option& opt)
+        : in_(in),
+          axis_(axis),
+          opt_(opt),
+          alternate_(alternate),
+          overlap_(!alternate && overlaps(axis)) {
         // Windows that share slices are parts of one copy.
         if (overlap_) all_ = gathered_slices(in, axis.position(0, 0), 1, slices_read(axis), opt);
     }
@@ -112,6 +153,7 @@ public:
     // Window z; empty if memory runs out.
     Mat window(int z) const {
         const int64_t at = axis_.position(z, 0);
+        if (alternate_) return alternating_slices(in_, at, axis_.kernel, opt_);
         if (axis_.kernel == 1 && axis_.holds(at)) return slice_of(in_, (int)at);
         if (!overlap_) return gathered_slices(in_, at, axis_.dilation, axis_.kernel, opt_);
         if (all_.empty()) return Mat();
@@ -122,12 +164,16 @@ private:
     const Mat in_;
     const WindowAxis axis_;
     const Option& opt_;
-    const bool overlap_;
+    const bool alternate_, overlap_;
     Mat all_;
 };
 
-Shape plane_shape(const Shape& s, bool rows, int slices) {
-    return rows ? Shape(s.w * s.h, s.d, s.c, s.dtype) : Shape(s.w, s.h, s.c * slices, s.dtype);
+// Of an output, or of an input, whose planes have all slices of a window.
+Shape plane_shape(const ConvFields& f, const Shape& s, bool of_input) {
+    if (takes_rows(f)) return Shape(s.w * s.h, s.d, s.c, s.dtype);
+    const int slices = of_input ? f.kernel_d : 1;
+    return alternates(f) ? Shape(s.w, s.h * slices, s.c, s.dtype)
+                         : Shape(s.w, s.h, s.c * slices, s.dtype);
 }
 
 // As conv_channels.
@@ -199,14 +245,17 @@ int PlaneConv::create(const Layer& layer, const ConvolutionFields& s, const Opti
         conv->weight_data = weights_by_slice(s);
         if (conv->weight_data.empty()) return kOutOfMemory;
     }
+    if (alternates(s)) {
+        conv->kernel_h *= s.kernel_d, conv->stride_h *= s.kernel_d;
+        conv->pad_top *= s.kernel_d, conv->pad_bottom *= s.kernel_d;
+    }
     conv->kernel_d = conv->stride_d = conv->dilation_d = 1;
     conv->pad_front = conv->pad_behind = 0;
     conv->bottom_shapes.clear();
     const bool hinted = !hints.empty() && hints[0].dims >= 3;
     for (size_t i = 0; hinted && i < hints.size(); i++) {
         const Shape hint = with_depth(hints[i].logical_shape());
-        conv->bottom_shapes.push_back(
-            Mat::of_shape(plane_shape(hint, rows, i || rows ? 1 : s.kernel_d)));
+        conv->bottom_shapes.push_back(Mat::of_shape(plane_shape(s, hint, i == 0)));
     }
     QUOLL_RETURN_IF_ERROR(conv->check_inputs());
     QUOLL_RETURN_IF_ERROR(conv->create_pipeline(opt));
@@ -221,16 +270,15 @@ void PlaneConv::plan_layout(const Layer& layer, const ConvolutionFields& s,
     for (const BlobLayout& b : in) shapes.push_back(b.shape);
     ConvGeometry g;
     if (convolution_geometry(layer, s, shapes, &g) != kOk) return;
-    const bool rows = takes_rows(s);
     std::vector<BlobLayout> planes = in, out(1);
-    planes[0].shape = plane_shape(with_depth(in[0].shape), rows, rows ? 1 : s.kernel_d);
+    planes[0].shape = plane_shape(s, with_depth(in[0].shape), true);
     const Shape sums = conv_output_shape(s, g, in[0].shape.dtype);
-    if (in.size() > 1) planes[1].shape = plane_shape(sums, rows, 1);
+    if (in.size() > 1) planes[1].shape = plane_shape(s, sums, false);
     shapes.clear();
     for (const BlobLayout& b : planes) shapes.push_back(b.shape);
     std::shared_ptr<const LayerPlan> plan;
     if (conv_->plan(shapes, opt, &plan) != kOk) return;
-    out[0].shape = plane_shape(sums, rows, 1);
+    out[0].shape = plane_shape(s, sums, false);
     conv_->plan_layouts(plan.get(), planes, opt, &out);
     top->elempack = out[0].elempack;
     top->shape.dtype = out[0].shape.dtype;
@@ -261,13 +309,13 @@ int PlaneConv::plan(const Layer& layer, const ConvolutionFields& s,
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, bottoms, &g));
     const bool rows = takes_rows(s);
-    std::vector<Shape> planes = {plane_shape(with_depth(bottoms[0]), rows, rows ? 1 : s.kernel_d)};
+    std::vector<Shape> planes = {plane_shape(s, with_depth(bottoms[0]), true)};
     if (s.add_input)
-        planes.push_back(plane_shape(conv_output_shape(s, g, bottoms[0].dtype), rows, 1));
+        planes.push_back(plane_shape(s, conv_output_shape(s, g, bottoms[0].dtype), false));
     const std::shared_ptr<Plan> made = std::make_shared<Plan>();
     QUOLL_RETURN_IF_ERROR(conv_->plan(planes, opt, &made->conv));
     if (!made->conv) return kOk;
-    if (!rows) plan_slices(s, g, bottoms, planes, opt, made.get());
+    if (!rows && !alternates(s)) plan_slices(s, g, bottoms, planes, opt, made.get());
     *plan = made;
     return kOk;
 }
@@ -279,7 +327,7 @@ void PlaneConv::plan_slices(const ConvolutionFields& s, const ConvGeometry& g,
     const Shape in = with_depth(bottoms[0]), sums = conv_output_shape(s, g, in.dtype);
     std::vector<BlobLayout> layouts(planes.size()), out(1);
     for (size_t i = 0; i < planes.size(); i++) layouts[i].shape = planes[i];
-    out[0].shape = plane_shape(sums, false, 1);
+    out[0].shape = plane_shape(s, sums, false);
     conv_->plan_layouts(plan->conv.get(), layouts, opt, &out);
     plan->out = out[0];
     const int pack = conv_->in_pack();
@@ -330,7 +378,7 @@ int PlaneConv::forward(const Layer& layer, const ConvolutionFields& s, const Lay
     }
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
-    const SliceWindows windows(in, g.z, opt);
+    const SliceWindows windows(in, g.z, alternates(s), opt);
     if (p && p->all) {
         const int status = forward_all(*p, s, g, windows.all(), added, top, opt);
         if (status != kOneByOne) return status;

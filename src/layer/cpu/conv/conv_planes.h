@@ -10,7 +10,8 @@ namespace quoll {
 class ConvolutionCpu;
 
 // 3-D convolutions of bf16 as 2-D ones, which multiply bf16 on tiles or vectors. The slices of a
-// window become further channels of a plane; with kernels of one pixel the depth becomes rows.
+// window become further channels of a plane, or, of few channels, their rows alternate there; with
+// kernels of one pixel the depth becomes rows.
 #if defined(__x86_64__) || defined(__i386__)
 class PlaneConv {
 public:

@@ -129,6 +129,8 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     raw_weights_ = s.weight_data;
     int status = kJoinsGroups && joined_ > 1 ? join_weights(layer, s) : (int)kOk;
     if (status == kOk) status = make_bias(layer, s);
+    if constexpr (kSumsColumns)
+        if (status == kOk) status = create_columns(layer, s, opt);
     if (status == kOk) status = pack_for_all_sizes(layer, s);
     if (status != kOk) kernels_ = nullptr;
     return status;

@@ -13,11 +13,17 @@
 
 namespace quoll {
 
+struct ConvLiveTaps;
+
 // Other architectures' units have nothing to fill, and their libraries no room.
 #if defined(__x86_64__) || defined(__i386__)
-constexpr bool kJoinsGroups = true;
+typedef std::shared_ptr<const ConvLiveTaps> ConvColumns;
+constexpr bool kJoinsGroups = true, kSumsColumns = kHasHalfStorage && kHasTileUnits;
 #else
-constexpr bool kJoinsGroups = false;
+struct ConvColumns {
+    explicit operator bool() const { return false; }
+};
+constexpr bool kJoinsGroups = false, kSumsColumns = false;
 #endif
 
 // How many neighbouring groups are one product, as they would fill little of a tile unit's step one
@@ -27,8 +33,6 @@ int joined_groups(const ConvolutionFields& s, const Option& opt);
 
 // From so many pixels on all tiles have 4 to 6 (KernelSet::f16f32).
 enum { kMinHalfPixels = 8 };
-
-struct ConvLiveTaps;
 
 // How a convolution runs on inputs of one size.
 struct ConvRunPlan {
@@ -41,6 +45,8 @@ struct ConvRunPlan {
     std::shared_ptr<const SlicedPlan> sliced;
     // Instead of all of these: a convolution of the taps alone that read the input.
     std::shared_ptr<const ConvLiveTaps> live;
+    // Likewise: a product of the columns of the windows' taps, whose sums are then added up.
+    ConvColumns columns;
 };
 
 // An f32 convolution in any number of groups. create() once, then plan() and forward() from any
@@ -161,6 +167,12 @@ private:
     bool drops_taps(const ConvolutionFields& s, const ConvGeometry& g) const;
     int live_taps(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
                   const Option& opt, ConvLiveTaps* live) const;
+    // Of bf16 inputs.
+    int create_columns(const Layer& layer, const ConvolutionFields& s, const Option& opt);
+    int plan_columns(const Layer& layer, const ConvGeometry& g, const Option& opt,
+                     ConvRunPlan* plan) const;
+    int forward_columns(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
+                        const Mat& bottom, Mat& top, const Option& opt) const;
     bool weights_support_slices(const TileShape& shape) const;
     bool multiplies_bf16(const ConvRunPlan& plan, const ConvolutionFields& s,
                          const ConvGeometry& g) const;
@@ -225,6 +237,7 @@ private:
         std::shared_ptr<const ConvRunner> runner;
     };
     mutable std::vector<Live> live_;
+    ConvColumns columns_;  // without geometry and plan; or null
 };
 
 struct ConvLiveTaps {

@@ -33,6 +33,8 @@ int ConvRunner::forward(const ConvRunPlan& plan, const ConvolutionFields& s,
         const ConvLiveTaps& live = *plan.live;
         return live.runner->forward(live.plan, live.fields, live.geometry, bottom, added, top, opt);
     }
+    if constexpr (kSumsColumns)
+        if (plan.columns) return forward_columns(plan, s, geometry, bottom, top, opt);
     if (takes_f16()) return forward_f16(plan, s, geometry, bottom, added, top, opt);
     Mat wide;
     Option temporary = opt;

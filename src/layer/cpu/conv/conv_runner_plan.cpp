@@ -165,6 +165,11 @@ int ConvRunner::plan_items(const Layer& layer, const ConvolutionFields& s, const
 int ConvRunner::plan(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
                      DType dtype, bool adds, const Option& opt, ConvRunPlan* plan) const {
     if (planar()) return plan_flat(plan);
+    if constexpr (kSumsColumns) {
+        if (columns_ && dtype == DType::bf16 && !adds)
+            QUOLL_RETURN_IF_ERROR(plan_columns(layer, g, opt, plan));
+        if (plan->columns) return kOk;
+    }
     if (algorithm_ == ConvAlgorithm::kNone && drops_taps(s, g)) {
         const auto live = std::make_shared<ConvLiveTaps>(ConvLiveTaps{{}, s, g, {}});
         QUOLL_RETURN_IF_ERROR(live_taps(layer, s, g, opt, live.get()));

@@ -80,8 +80,8 @@ size_t ProductPlan::packed_size() const {
     return (gemm_packed_size(*shape_.kernels->gemm, shape_.n, shape_.k) + 15) / 16 * 16;
 }
 
-void ProductPlan::pack(const float* b, size_t k_step, size_t n_step, int threads,
-                       float* packed) const {
+void ProductPlan::pack_values(const void* b, bool bf16, size_t k_step, size_t n_step, int threads,
+                              float* packed) const {
     if (!on_tiles()) {
         const GemmKernels& kernels = *shape_.kernels->gemm;
         const size_t columns = panel_columns(kernels), n = shape_.n, k = shape_.k;
@@ -90,22 +90,25 @@ void ProductPlan::pack(const float* b, size_t k_step, size_t n_step, int threads
         if (shared_work(work, threads) >= work) threads = 1;
         parallel_for((int64_t)panel_count(kernels, n), threads, [&](int64_t p) {
             const size_t n0 = p * columns;
-            gemm_pack(kernels, b + n0 * n_step, row_major ? k_step : n_step, row_major,
-                      std::min(columns, n - n0), k, packed + gemm_b_size(kernels, n0 * k));
+            gemm_pack(kernels, (const float*)b + n0 * n_step, row_major ? k_step : n_step,
+                      row_major, std::min(columns, n - n0), k,
+                      packed + gemm_b_size(kernels, n0 * k));
         });
         return;
     }
     const int64_t panels = (int64_t)((shape_.n + kUnitColumns - 1) / kUnitColumns);
     parallel_for(panels, threads, [&](int64_t p) {
-        pack_panel(b + p * kUnitColumns * n_step, k_step, n_step, (size_t)p, packed);
+        const size_t before = p * kUnitColumns * n_step * (bf16 ? 2 : 4);
+        pack_panel((const char*)b + before, k_step, n_step, (size_t)p, packed, bf16);
     });
 }
 
-void ProductPlan::pack_panel(const float* b, size_t k_step, size_t n_step, size_t panel,
-                             float* packed) const {
+void ProductPlan::pack_panel(const void* b, size_t k_step, size_t n_step, size_t panel,
+                             float* packed, bool bf16) const {
     const size_t size = split_panel_size(split_->b_terms(), split_steps(shape_.k));
     const size_t columns = std::min<size_t>(kUnitColumns, shape_.n - panel * kUnitColumns);
-    split_->pack({b, k_step, n_step, shape_.k, columns, (uint16_t*)packed + panel * size});
+    const SplitPackKernel kernel = bf16 ? split_->pack_bf16 : split_->pack;
+    kernel({(const float*)b, k_step, n_step, shape_.k, columns, (uint16_t*)packed + panel * size});
 }
 
 void ProductPlan::run(const GemmMatrix& g, float* workspace) const {

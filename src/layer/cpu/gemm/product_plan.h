@@ -27,14 +27,24 @@ public:
     size_t workspace() const { return on_tiles() ? plan_->workspace() : 0; }
     // Packs B; value (k, n) is at b[k * k_step + n * n_step], where one of the steps is 1. On tile
     // units values from 3.39e38 on count as infinite.
-    void pack(const float* b, size_t k_step, size_t n_step, int threads, float* packed) const;
+    void pack(const float* b, size_t k_step, size_t n_step, int threads, float* packed) const {
+        pack_values(b, false, k_step, n_step, threads, packed);
+    }
+    // The same of bf16 values, where it knows them.
+    bool packs_bf16() const { return on_tiles() && split_->pack_bf16; }
+    void pack_bf16(const uint16_t* b, size_t k_step, size_t n_step, int threads,
+                   float* packed) const {
+        pack_values(b, true, k_step, n_step, threads, packed);
+    }
     // For tile units: packs only the columns [32 panel, 32 panel + 32); b points to the first of
     // them.
-    void pack_panel(const float* b, size_t k_step, size_t n_step, size_t panel,
-                    float* packed) const;
+    void pack_panel(const void* b, size_t k_step, size_t n_step, size_t panel, float* packed,
+                    bool bf16 = false) const;
     void run(const GemmMatrix& g, float* workspace) const;
 
 private:
+    void pack_values(const void* b, bool bf16, size_t k_step, size_t n_step, int threads,
+                     float* packed) const;
     void run_unpacked(const GemmMatrix& g) const;
 
     const GemmMatrix shape_;

@@ -220,6 +220,7 @@ struct SplitGemmKernels {
     const SplitGemmKernels* two_products;   // of kernels of one: those of two; or null
     bool adds_sums;                         // tile and chain know SplitTile::adds
     const SplitTapKernels* taps = nullptr;  // or null
+    SplitPackKernel pack_bf16 = nullptr;    // `pack` of bf16 values, to which src points; or null
     int b_terms() const { return products == 2 ? 1 : terms; }
     int word_bytes() const { return quads ? 8 : 4; }
 };

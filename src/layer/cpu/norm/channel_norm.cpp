@@ -21,6 +21,7 @@ struct ChannelBlocks {
     enum { kPart = 4 * Chunks::kChunk, kMostParts = 32 };  // a part fits the first-level cache
 
     void* data;
+    const StoredValues stored;
     const StorageKernels* storage;
     bool direct;  // the storage type has kernels of its own
     int count, pack;
@@ -28,8 +29,11 @@ struct ChannelBlocks {
     size_t part, rest;  // values of each channel in a part, and in the last one
     int parts;
 
-    ChannelBlocks(const KernelSet& kernels, Mat& m)
-        : data(m.data), storage(storage_kernels(kernels, m.dtype)), pack(m.elempack) {
+    ChannelBlocks(const KernelSet& kernels, Mat& m, const InstanceNorm::Bytes& bytes)
+        : data(m.data),
+          stored(kernels, m.dtype, bytes),
+          storage(stored.storage()),
+          pack(m.elempack) {
         direct = storage && storage->moments && kernels.lanes % pack == 0;
         count = m.dims == 2 ? m.h : m.c;
         const size_t elements = m.dims == 2 ? m.w : (size_t)m.w * m.h * m.d;
@@ -49,17 +53,16 @@ struct ChannelBlocks {
     // f(values, n) for the values of part i of all: at once, or as many as stay in cache as floats,
     // which are stored again if `stores`.
     template <class F>
-    void walk(int64_t i, bool stores, F f) const {
+    void walk(int64_t i, bool stores, F f, size_t most = Chunks::kChunk) const {
         const size_t all = length((int)(i % parts)) * pack;
-        if (!storage) return f((float*)data + place(i), all);
-        const size_t chunk = Chunks::kChunk / pack * pack;
+        if (stored.floats()) return f((float*)data + place(i), all);
+        const size_t chunk = std::min<size_t>(most, Chunks::kChunk) / pack * pack;
         float values[Chunks::kChunk];
-        uint16_t* stored = stored_part(i);
-        for (size_t first = 0; first < all; first += chunk, stored += chunk) {
-            const size_t n = std::min(chunk, all - first);
-            storage->widen(stored, values, n);
+        for (size_t first = 0; first < all; first += chunk) {
+            const size_t n = std::min(chunk, all - first), at = place(i) + first;
+            stored.widen(data, at, values, n);
             f(values, n);
-            if (stores) storage->narrow(values, stored, n);
+            if (stores) stored.narrow(values, data, at, n);
         }
     }
     // out[c] = reduction of channel c of part i about about[c].
@@ -83,12 +86,31 @@ struct ChannelNorm {
     float* const moments;  // of each part: means of the channels, then squares about them
     float *const mean, *const factor;  // of each channel
 
+    // Sums of so few squares of differences of int8 are exact as floats.
+    enum { kExactSums = 256, kIntegerLanes = 64 };
+    void measure_integers(int64_t i, double elements, float* means, float* squares) const {
+        double all[2][kIntegerLanes] = {};
+        const auto add = [&](const float* values, size_t n) {
+            float sums[kIntegerLanes];
+            norm.sum(values, n, blocks.pack, nullptr, sums);
+            for (int c = 0; c < blocks.pack; c++) all[0][c] += sums[c];
+            norm.sum_squares(values, n, blocks.pack, nullptr, sums);
+            for (int c = 0; c < blocks.pack; c++) all[1][c] += sums[c];
+        };
+        blocks.walk(i, false, add, (size_t)kExactSums * blocks.pack);
+        for (int c = 0; c < blocks.pack; c++) {
+            means[c] = (float)(all[0][c] / elements);
+            squares[c] = (float)(all[1][c] - all[0][c] * all[0][c] / elements);
+        }
+    }
     void measure(int64_t i) const {
         float *const means = moments + i * 2 * blocks.pack, *const squares = means + blocks.pack;
         const size_t elements = blocks.length((int)(i % blocks.parts));
         if (kHasStoredNorms && blocks.direct)
             return blocks.storage->moments(blocks.stored_part(i), elements, blocks.pack, means,
                                            squares);
+        if (blocks.stored.is_int8() && blocks.pack <= kIntegerLanes)
+            return measure_integers(i, (double)elements, means, squares);
         const float length = (float)elements;
         blocks.reduce(norm.sum, i, nullptr, means);
         for (int c = 0; c < blocks.pack; c++) means[c] /= length;
@@ -161,26 +183,29 @@ struct ChannelNorm {
 
 int normalize_channels(const KernelSet& kernels, Mat& blob, int groups, float eps,
                        const float* gamma, const float* beta, const Activation& activation,
-                       const Option& opt) {
+                       const Option& opt, const InstanceNorm::Bytes& bytes) {
     const NormKernels& norm = *kernels.norm;
     const int channels = blob.logical_shape().size(0), each = channels / groups;
     if (blob.dims == 1)
-        return with_floats(blob, opt, [&](float* values, size_t) {
-            for (int first = 0; first < channels; first += each)
-                norm.normalize_row(values + first, each, eps, gamma ? gamma + first : nullptr,
-                                   beta ? beta + first : nullptr);
-            activate_all(values, channels, activation);
-        });
+        return with_floats(
+            blob, opt,
+            [&](float* values, size_t) {
+                for (int first = 0; first < channels; first += each)
+                    norm.normalize_row(values + first, each, eps, gamma ? gamma + first : nullptr,
+                                       beta ? beta + first : nullptr);
+                activate_all(values, channels, activation);
+            },
+            bytes);
     if (blob.elempack > Chunks::kChunk) {  // walk() and reduce() take an element at least
         Mat planar;
         QUOLL_RETURN_IF_ERROR(with_elempack(blob, 1, opt, &planar));
         QUOLL_RETURN_IF_ERROR(
-            normalize_channels(kernels, planar, groups, eps, gamma, beta, activation, opt));
+            normalize_channels(kernels, planar, groups, eps, gamma, beta, activation, opt, bytes));
         const int pack = blob.elempack;
         convert_packing(planar, blob, pack, opt);
         return blob.empty() ? (int)kOutOfMemory : (int)kOk;
     }
-    const ChannelBlocks blocks(kernels, blob);
+    const ChannelBlocks blocks(kernels, blob, bytes);
     Mat moments(2 * blocks.parts, channels, 4u, opt.workspace_allocator);
     Mat results(channels, 2, 4u, opt.workspace_allocator);
     if (moments.empty() || results.empty()) return kOutOfMemory;
