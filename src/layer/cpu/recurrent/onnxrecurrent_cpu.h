@@ -3,6 +3,7 @@
 #define QUOLL_LAYER_CPU_RECURRENT_ONNXRECURRENT_CPU_H
 
 #include "layer/common/onnxrecurrent.h"
+#include "layer/common/side_by_side.h"
 #include "layer/cpu/int8/int8_matrix.h"
 #include "layer/cpu/recurrent/packed_matrix.h"
 #include "layer/cpu/recurrent/recurrent.h"
@@ -72,6 +73,15 @@ protected:
                        const Option& opt) const override {
         const double work = 16. * count * this->gates_ * this->hidden_size;
         run_tasks(count, threads_for(opt, work), [&](int64_t i, int) { run(context, (int)i); });
+    }
+
+    void for_both_directions(double work, typename T::DirectionRun run, const void* context,
+                             const Option& opt) const override {
+        const SideBySide sharing = side_by_side(2, work, threads_for(opt, work));
+        Option own = opt;
+        own.num_threads = sharing.threads;
+        run_tasks_in_teams(2, sharing.pieces, sharing.threads,
+                           [&](int64_t d, int) { run(context, (int)d, own); });
     }
 
     void reset(const typename T::Step& s, float* state) const override {
