@@ -53,12 +53,12 @@ void pause() {
 #endif
 }
 
-// Polls done() until `end`.
+// Polls done() for up to `limit`.
 template <class Done>
-bool spin_until(const Done& done, Clock::time_point end) {
+bool spin_until(const Done& done, Clock::duration limit) {
     for (int i = 0; i < 64; i++, pause())
         if (done()) return true;
-    while (Clock::now() < end)
+    for (const Clock::time_point end = Clock::now() + limit; Clock::now() < end;)
         for (int i = 0; i < 16; i++, pause())
             if (done()) return true;
     return done();
@@ -119,11 +119,8 @@ private:
     // on are how many threads may enter, if the region is open, and the lower ones say whether it
     // is, and whether its first thread sleeps until the last worker has left.
     enum : uint32_t { kNext = 1 << 12, kThread = 4, kMostThreads = 1023, kOpen = 2, kWaited = 1 };
-    static bool has_room(uint32_t gate, int thread) {
-        return (uint32_t)thread < gate % kNext / kThread;
-    }
     static bool admits(uint32_t gate, int thread) {
-        return (gate & kOpen) && has_room(gate, thread);
+        return (gate & kOpen) && (uint32_t)thread < gate % kNext / kThread;
     }
 
     // Tasks of which teams take theirs.
@@ -337,7 +334,7 @@ void Team::close(Clock::time_point begun, bool even) {
     const auto empty = [this] { return within() == 0; };
     if (empty()) return;
     const Clock::time_point now = Clock::now();
-    if (spin_until(empty, now + kSpin)) return;
+    if (spin_until(empty, kSpin)) return;
     // Asleep, this thread leaves its processor to one that may be waiting for it.
     const int others = even ? note_absent() : 0;
     announce(gate_, closed | kWaited);
@@ -462,40 +459,27 @@ void Team::leave(Worker* self) {
     wake(departures_);
 }
 
-// Until when a worker without work spins.
-Clock::time_point end_of_spin() {
-    const std::chrono::milliseconds limit(g_spin_limit.load(std::memory_order_relaxed));
-    return Clock::now() + std::min<Clock::duration>(kSpin, limit);
-}
-
-// A worker that regions have no use for spins no longer than an idle one: those who spin take the
-// gate from each other, and from those who work.
 void Team::work(Worker* self, int thread) {
     uint32_t served = UINT32_MAX;
-    Clock::time_point end = end_of_spin();
     while (!stop_) {
         const auto called = [&] { return gate_.load(std::memory_order_acquire) / kNext != served; };
-        if (!spin_until(called, end)) {
+        const int limit = g_spin_limit.load(std::memory_order_relaxed);
+        if (!spin_until(called,
+                        std::min<Clock::duration>(kSpin, std::chrono::milliseconds(limit)))) {
             announce(self->asleep, 1u);
             while (gate_.load() / kNext == served && self->asleep.load())
                 sleep_while(self->asleep, 1);
             self->asleep = 0;
-            end = end_of_spin();
             continue;
         }
         const uint32_t seen = gate_.load(std::memory_order_acquire);
         served = seen / kNext;
-        if (!has_room(seen, thread)) continue;
-        if (!admits(seen, thread)) {  // too late
-            end = end_of_spin();
-            continue;
-        }
+        if (!admits(seen, thread)) continue;  // too late, or too many
         announce(self->within, true);
         const uint32_t entered = gate_;
         served = entered / kNext;
         if (admits(entered, thread)) take_part(thread);
         leave(self);
-        end = end_of_spin();
     }
 }
 
