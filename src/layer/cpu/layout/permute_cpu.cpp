@@ -3,6 +3,7 @@
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/channel_gather.h"
 #include "layer/cpu/layout/layout.h"
+#include "runtime/parts.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -97,6 +98,10 @@ void Gather::plane(int across, const unsigned char* from, unsigned char* to, int
     if (scalar == 4 && src_step[3] % 4 == 0)
         return kernels->transpose({(const float*)from, src_step[3] / 4, (float*)to,
                                    dst_step[across] / 4, (size_t)size[across], (size_t)columns});
+    if (kHasHalfStorage && scalar == 2 && src_step[3] % 2 == 0)
+        return kernels->transpose_halves({(const uint16_t*)from, src_step[3] / 2, (uint16_t*)to,
+                                          dst_step[across] / 2, (size_t)size[across],
+                                          (size_t)columns});
     for (int x = 0; x < columns; x += kColumns) {
         const int count = std::min<int>(kColumns, columns - x);
         if (scalar == 4)
