@@ -43,10 +43,7 @@ inline int all_planar(const std::vector<Mat>& blobs, const Option& opt, std::vec
 
 // The threads for `work` elementary operations (multiply-adds, loaded floats): as many as save more
 // than they cost, of which fetching what the others have made is the larger part.
-inline int threads_for(const Option& opt, double work) {
-    const double kWorkOfThread = 6250, threads = work / kWorkOfThread;
-    return threads < 2 ? 1 : (int)std::min<double>(threads, std::max(1, opt.num_threads));
-}
+int threads_for(const Option& opt, double work);
 
 // Divides `items` channels (or blocks of them) into bands of rows, as tasks for run_tasks: several
 // per thread, so that the threads end at about the same time.

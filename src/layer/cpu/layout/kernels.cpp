@@ -67,42 +67,32 @@ void transpose_values(const TransposeValues& t) {
 }
 
 #if !defined(QUOLL_NO_HALF_STORAGE)
-// A square of words, each of the halves of `together` neighbouring columns of the result.
-template <size_t together>
+// A square of words, each of the halves of two neighbouring columns of the result.
 QUOLL_INLINE void transpose_words(const TransposeHalves& t, size_t i, size_t k) {
     using V = s::vecf<s::kLanes>;
     V r[s::kLanes];
     const uint16_t* from = t.src + k * t.src_step + i;
-    for (size_t n = 0; n < s::kLanes; n++, from += together * t.src_step) {
-        auto word = s::load_small<uint16_t, s::kLanes>(from);
-        if constexpr (together == 2)
-            word = word +
-                   s::load_small<uint16_t, s::kLanes>(from + t.src_step).template shift_left<16>();
-        r[n] = s::bit_cast<float>(word);
-    }
+    for (size_t n = 0; n < s::kLanes; n++, from += 2 * t.src_step)
+        r[n] = s::bit_cast<float>(
+            s::load_small<uint16_t, s::kLanes>(from) +
+            s::load_small<uint16_t, s::kLanes>(from + t.src_step).template shift_left<16>());
     s::transpose(r);
-    for (size_t n = 0; n < s::kLanes; n++) {
-        uint16_t* const to = t.dst + (i + n) * t.dst_step + k;
-        if constexpr (together == 2)
-            r[n].store((float*)to);
-        else
-            s::store_small<uint16_t>(s::bit_cast<int32_t>(r[n]), to);
-    }
+    for (size_t n = 0; n < s::kLanes; n++) r[n].store((float*)(t.dst + (i + n) * t.dst_step + k));
 }
 
+// Squares that would go beyond the end overlap those before them.
 void transpose_halves(const TransposeHalves& t) {
-    constexpr size_t kLanes = s::kLanes;
-    for (size_t i = 0; i < t.rows; i += kLanes) {
-        const size_t some = s::min_size(kLanes, t.rows - i);
-        size_t k = 0;
-        if (some == kLanes) {
-            for (; k + 2 * kLanes <= t.columns; k += 2 * kLanes) transpose_words<2>(t, i, k);
-            for (; k + kLanes <= t.columns; k += kLanes) transpose_words<1>(t, i, k);
-        }
-        for (size_t n = 0; n < some; n++)
-            for (size_t c = k; c < t.columns; c++)
-                t.dst[(i + n) * t.dst_step + c] = t.src[c * t.src_step + i + n];
+    constexpr size_t kRows = s::kLanes, kColumns = 2 * s::kLanes;
+    if (t.rows >= kRows && t.columns >= kColumns) {
+        for (size_t i = 0; i < t.rows; i += kRows)
+            for (size_t k = 0; k < t.columns; k += kColumns)
+                transpose_words(t, s::min_size(i, t.rows - kRows),
+                                s::min_size(k, t.columns - kColumns));
+        return;
     }
+    for (size_t i = 0; i < t.rows; i++)
+        for (size_t k = 0; k < t.columns; k++)
+            t.dst[i * t.dst_step + k] = t.src[k * t.src_step + i];
 }
 #else
 constexpr void (*transpose_halves)(const TransposeHalves& t) = nullptr;

@@ -232,7 +232,8 @@ int PermuteCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
         });
         return kOk;
     }
-    const int w = g.size[3], part = kColumns % g.pack == 0 ? kColumns : w;
+    const int some = g.scalar == 2 ? 2 * kColumns : (int)kColumns;  // which kernels take
+    const int w = g.size[3], part = some % g.pack == 0 ? some : w;
     const Bands bands(g.size[a] * g.size[b], (w + part - 1) / part, threads);
     run_tasks(bands.count(), threads, [&](int64_t task, int) {
         const int i = bands.item(task), first = bands.begin(task) * part;

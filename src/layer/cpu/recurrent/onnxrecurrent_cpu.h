@@ -3,7 +3,6 @@
 #define QUOLL_LAYER_CPU_RECURRENT_ONNXRECURRENT_CPU_H
 
 #include "layer/common/onnxrecurrent.h"
-#include "layer/common/side_by_side.h"
 #include "layer/cpu/int8/int8_matrix.h"
 #include "layer/cpu/recurrent/packed_matrix.h"
 #include "layer/cpu/recurrent/recurrent.h"
@@ -11,6 +10,11 @@
 #include "runtime/thread_pool.h"
 
 namespace quoll {
+
+// Calls run(context, d, own) for directions 0 and 1 of `work` multiply-adds each, side by side
+// where that is faster; own: opt with the threads of each.
+void run_both_directions(double work, void (*run)(const void*, int, const Option&),
+                         const void* context, const Option& opt);
 
 // The products run on the gemm kernels: of the input for all steps and sequences at once, of the
 // state for all sequences of a step. create_pipeline lets the weights go. What a step makes of the
@@ -77,11 +81,7 @@ protected:
 
     void for_both_directions(double work, typename T::DirectionRun run, const void* context,
                              const Option& opt) const override {
-        const SideBySide sharing = side_by_side(2, work, threads_for(opt, work));
-        Option own = opt;
-        own.num_threads = sharing.threads;
-        run_tasks_in_teams(2, sharing.pieces, sharing.threads,
-                           [&](int64_t d, int) { run(context, (int)d, own); });
+        run_both_directions(work, run, context, opt);
     }
 
     void reset(const typename T::Step& s, float* state) const override {
