@@ -380,8 +380,8 @@ void TilePlan::pack_pixels(const Work& work, size_t part, ptrdiff_t at, size_t p
     }
 }
 
-// Rows of a matrix are read along, so many at a time: what processors fetch by themselves are the
-// next lines, not those of the next row.
+// Long rows of a matrix are read along, so many at a time: what processors fetch by themselves are
+// the next lines, not those of the next row.
 enum { kRows = 16 };
 
 // Positions q0 <= q < q1 of a row of one plane, all channels of a part.
