@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #else
 #include <condition_variable>
@@ -34,8 +35,10 @@ typedef std::chrono::steady_clock Clock;
 // to wake up.
 constexpr auto kSpin = std::chrono::microseconds(100);
 // A thread that keeps the others waiting for this long, and for longer than they had worked, was
-// not running.
+// not running; unless the system says that it was, and not for many times as long: then its
+// processor is slow. (Tile units are throttled on some cores to a third of their speed.)
 constexpr auto kLate = std::chrono::microseconds(300);
+constexpr int kSlowest = 4;
 constexpr auto kFirstRest = std::chrono::milliseconds(5),
                kLongestRest = std::chrono::milliseconds(160);
 
@@ -110,11 +113,15 @@ private:
         std::thread thread;
         std::atomic<uint32_t> asleep{0};
         std::atomic<bool> within{false};  // the region, or about to see that it is closed
+        Clock::duration worked{};         // of its processor, when the first thread began to wait
     };
-    // The gate, which only the first thread writes: bits 2 and up number the regions; the lower
-    // bits say whether the region may be entered, and whether its first thread sleeps until the
-    // last worker has left.
-    enum : uint32_t { kNext = 4, kOpen = 2, kWaited = 1 };
+    // The gate, which only the first thread writes: bits 12 and up number the regions; those from 2
+    // on are how many threads may enter, if the region is open, and the lower ones say whether it
+    // is, and whether its first thread sleeps until the last worker has left.
+    enum : uint32_t { kNext = 1 << 12, kThread = 4, kMostThreads = 1023, kOpen = 2, kWaited = 1 };
+    static bool admits(uint32_t gate, int thread) {
+        return (gate & kOpen) && (uint32_t)thread < gate % kNext / kThread;
+    }
 
     // Tasks of which teams take theirs.
     struct TeamTasks {
@@ -137,6 +144,8 @@ private:
     int in_time(int threads);
     void open(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context);
     void close(Clock::time_point begun, bool even);
+    int note_absent();
+    Clock::duration longest_worked() const;
     void late(int others, Clock::time_point now);
     void work(Worker* self, int thread);
     int within() const;
@@ -263,7 +272,8 @@ void Team::open(int64_t tasks, int threads, int64_t grain, RegionBody body, cons
     denormals_ = get_flush_denormals();
     none_left_.store(false, std::memory_order_relaxed);
     share(shares_.get(), tasks, threads);
-    announce(gate_, (gate_.load(std::memory_order_relaxed) | kOpen) + kNext);
+    const uint32_t region = gate_.load(std::memory_order_relaxed) / kNext + 1;
+    announce(gate_, region * kNext + (uint32_t)threads * kThread + kOpen);
     for (int i = 0; i + 1 < threads; i++) {
         std::atomic<uint32_t>& asleep = workers_[i]->asleep;
         if (asleep.load() && asleep.exchange(0)) wake(asleep);
@@ -274,8 +284,46 @@ void Team::open(int64_t tasks, int threads, int64_t grain, RegionBody body, cons
 // thread closes the gate before it looks who is inside: one of the two sees the other.
 int Team::within() const {
     int count = 0;
-    for (const auto& worker : workers_) count += worker->within.load();
+    for (int i = 0; i + 1 < threads_; i++) count += workers_[i]->within.load();
     return count;
+}
+
+// The time that a processor has worked for a thread; 0 where the system does not say, and for those
+// of another team.
+Clock::duration time_of(std::thread& thread) {
+#if defined(__linux__) && !defined(__ANDROID__)
+    clockid_t clock;
+    timespec t = {};
+    if (thread.joinable() && pthread_getcpuclockid(thread.native_handle(), &clock) == 0)
+        clock_gettime(clock, &t);
+    return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+#else
+    (void)thread;
+    return Clock::duration();
+#endif
+}
+
+// How many workers are inside; notes for which of them processors have worked how long.
+int Team::note_absent() {
+    int count = 0;
+    for (int i = 0; i + 1 < threads_; i++) {
+        Worker& worker = *workers_[i];
+        const bool inside = worker.within;
+        worker.worked = inside ? time_of(worker.thread) : Clock::duration::max();
+        count += inside;
+    }
+    return count;
+}
+
+// Since then, of the worker that has run for longest.
+Clock::duration Team::longest_worked() const {
+    Clock::duration longest{};
+    for (int i = 0; i + 1 < threads_; i++) {
+        Worker& worker = *workers_[i];
+        if (worker.worked != Clock::duration::max())
+            longest = std::max(longest, time_of(worker.thread) - worker.worked);
+    }
+    return longest;
 }
 
 // Closes the gate and waits for those inside. even: the threads' parts of the work have the same
@@ -288,19 +336,21 @@ void Team::close(Clock::time_point begun, bool even) {
     const Clock::time_point now = Clock::now();
     if (spin_until(empty, kSpin)) return;
     // Asleep, this thread leaves its processor to one that may be waiting for it.
-    const int others = within();
+    const int others = even ? note_absent() : 0;
     announce(gate_, closed | kWaited);
     for (uint32_t seen; seen = departures_, !empty();) sleep_while(departures_, seen);
     gate_ = closed;
     const Clock::time_point end = Clock::now();
-    if (even && end - now > kLate && end - now > now - begun) late(others, end);
+    const Clock::duration wait = end - now, work = now - begun;
+    if (!even || wait < kLate || wait < work) return;
+    if (wait > kSlowest * work || longest_worked() < wait / 2) late(others, end);
 }
 
 void Team::run(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context) {
     // A team without some of its threads takes longer. That does not make the others late, and the
     // team is better off with a thread that comes late.
     const bool even = body != join_team;
-    threads = (int)std::min<int64_t>(threads, tasks);
+    threads = (int)std::min<int64_t>({threads, tasks, kMostThreads});
     threads = grow(even ? in_time(threads) : threads);
     if (threads <= 1) return run_alone(tasks, body, context);
     open(tasks, threads, grain, body, context);
@@ -424,11 +474,11 @@ void Team::work(Worker* self, int thread) {
         }
         const uint32_t seen = gate_.load(std::memory_order_acquire);
         served = seen / kNext;
-        if (!(seen & kOpen)) continue;  // too late
+        if (!admits(seen, thread)) continue;  // too late, or too many
         announce(self->within, true);
         const uint32_t entered = gate_;
         served = entered / kNext;
-        if ((entered & kOpen) && thread < threads_) take_part(thread);
+        if (admits(entered, thread)) take_part(thread);
         leave(self);
     }
 }

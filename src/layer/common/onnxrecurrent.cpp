@@ -362,8 +362,15 @@ static float* value_at(const Mat& blob, size_t at) {
 
 int OnnxRecurrent::run_direction(const Weights& w, int d, const Mat& x,
                                  const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
-                                 const Buffers& b, const Geometry& g, const Option& opt) const {
-    const size_t bytes = hidden_size * sizeof(float);
+                                 const int* lens, const Geometry& g, const Option& opt) const {
+    Allocator* const a = opt.workspace_allocator;
+    const int n = hidden_size, rows = gates_ * n;
+    Mat products(rows, kept_steps(x, g), g.batch, (size_t)4u, a), h(rows, g.batch, (size_t)4u, a);
+    Mat memory(n, g.batch, 4, (size_t)4u, a);
+    if (products.empty() || h.empty() || memory.empty()) return kOutOfMemory;
+    const size_t state = (size_t)g.batch * n, bytes = n * sizeof(float);
+    float* const base = memory;
+    const Buffers b = {products, h, base, base + 2 * state, base + 3 * state, tops[0], lens};
     float* const states[] = {b.hidden, b.cell};
     const int inputs[] = {g.hidden, g.cell};
     for (int k = 0; k < (has_cell_ ? 2 : 1); k++) {
@@ -407,26 +414,32 @@ int OnnxRecurrent::onnx_forward(const Layer& layer, const std::vector<Mat>& bott
     for (int i = 0; i < 4 && dynamic_weight; i++)
         if (inputs[i]) QUOLL_RETURN_IF_ERROR(flat_weight(layer, bottoms[inputs[i]], opt, &flat[i]));
     Allocator* const a = opt.workspace_allocator;
-    const int n = hidden_size, rows = gates_ * n;
-    Mat x(rows, kept_steps(input, g), g.batch, (size_t)4u, a), h(rows, g.batch, (size_t)4u, a);
-    Mat states(n, g.batch, 4, (size_t)4u, a), lens(Shape(g.batch, DType::s32), 1, a);
-    if (x.empty() || h.empty() || states.empty() || lens.empty()) return kOutOfMemory;
+    const int n = hidden_size;
+    Mat lens(Shape(g.batch, DType::s32), 1, a);
+    if (lens.empty()) return kOutOfMemory;
     QUOLL_RETURN_IF_ERROR(lengths(layer, g.lens ? &bottoms[g.lens] : nullptr, g, lens));
-    const size_t state = (size_t)g.batch * n;
-    float* const base = states;
-    Buffers b = {x, h, base, base + 2 * state, base + 3 * state, tops[0], lens};
     g.y_d = (size_t)n * (tops[0].dims == 3 || layout == 1 ? 1 : g.batch);
     const bool batch_first = tops[0].dims == 4 && layout == 1;
     g.y_t = batch_first ? (size_t)n * num_directions() : tops[0].cstep;
     g.y_b = batch_first ? tops[0].cstep : n;
     if (g.lens) tops[0].fill(0.f);
-    for (int d = 0; d < num_directions(); d++) {
+    int results[2] = {kOk, kOk};
+    const auto run = [&](int d, const Option& own) {
         Weights made;
-        if (dynamic_weight) QUOLL_RETURN_IF_ERROR(make_weights(flat, d, a, &made));
-        QUOLL_RETURN_IF_ERROR(
-            run_direction(dynamic_weight ? made : fixed_[d], d, input, bottoms, tops, b, g, opt));
-    }
-    return kOk;
+        if (dynamic_weight) results[d] = make_weights(flat, d, a, &made);
+        if (results[d] == kOk)
+            results[d] = run_direction(dynamic_weight ? made : fixed_[d], d, input, bottoms, tops,
+                                       lens, g, own);
+    };
+    typedef decltype(run) Run;
+    const double work = (double)g.steps * g.batch * gates_ * n * (n + g.input);
+    if (num_directions() == 1)
+        run(0, opt);
+    else
+        for_both_directions(
+            work, [](const void* f, int d, const Option& own) { (*(const Run*)f)(d, own); }, &run,
+            opt);
+    return results[0] != kOk ? results[0] : results[1];
 }
 
 }  // namespace quoll

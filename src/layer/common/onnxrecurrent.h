@@ -121,6 +121,13 @@ protected:
     virtual void for_each_item(int count, ItemRun run, const void* context, const Option&) const {
         for (int i = 0; i < count; i++) run(context, i);
     }
+    // Calls run(context, d, opt) for both directions, which may be at the same time; opt has the
+    // threads of each. Of `work` multiply-adds each.
+    typedef void (*DirectionRun)(const void* context, int d, const Option& opt);
+    virtual void for_both_directions(double, DirectionRun run, const void* context,
+                                     const Option& opt) const {
+        for (int d = 0; d < 2; d++) run(context, d, opt);
+    }
     // Runs the steps from `first` to `end` as a whole and returns true, with 0 or a negative code
     // in *result; or returns false, and they are run product by product.
     virtual bool run_whole(int, const RecurrentSteps&, int, int, const Option&, int*) const {
@@ -158,7 +165,7 @@ private:
     int run_steps(const Weights& w, int d, const Mat& x, const Buffers& b, const Geometry& g,
                   const Option& opt) const;
     int run_direction(const Weights& w, int d, const Mat& x, const std::vector<Mat>& bottoms,
-                      std::vector<Mat>& tops, const Buffers& b, const Geometry& g,
+                      std::vector<Mat>& tops, const int* lens, const Geometry& g,
                       const Option& opt) const;
 };
 

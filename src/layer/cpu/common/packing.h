@@ -41,11 +41,9 @@ inline int all_planar(const std::vector<Mat>& blobs, const Option& opt, std::vec
     return kOk;
 }
 
-// The threads for `work` elementary operations (multiply-adds, loaded floats): one if starting
-// others costs more than they save.
-inline int threads_for(const Option& opt, double work) {
-    return work < 50000 || opt.num_threads < 1 ? 1 : opt.num_threads;
-}
+// The threads for `work` elementary operations (multiply-adds, loaded floats): as many as save more
+// than they cost, of which fetching what the others have made is the larger part.
+int threads_for(const Option& opt, double work);
 
 // Divides `items` channels (or blocks of them) into bands of rows, as tasks for run_tasks: several
 // per thread, so that the threads end at about the same time.

@@ -255,7 +255,10 @@ double TilePlan::task_cycles(size_t pairs, size_t positions, size_t panels) cons
     const size_t halves = std::min(2 * panels, divide_up(shape_.out_channels, kUnitColumns / 2));
     const double values =
         unit_.in_place() ? 0 : (double)positions * planes_ * channel_blocks_ * unit_.step_channels;
-    return values * unit_.value_cycles + (double)tiles * halves * tile +
+    // What other threads have made comes from their caches.
+    const double bytes = threads_ > 1 ? shape_.reduced_in ? 2 : 4 : 0;
+    const double value = unit_.value_cycles + bytes / unit_.costs->memory_bytes;
+    return values * value + (double)tiles * halves * tile +
            (double)tiles * tile_rows_ * panels * unit_.row_cycles;
 }
 
@@ -377,6 +380,10 @@ void TilePlan::pack_pixels(const Work& work, size_t part, ptrdiff_t at, size_t p
     }
 }
 
+// Long rows of a matrix are read along, so many at a time: what processors fetch by themselves are
+// the next lines, not those of the next row.
+enum { kRows = 16 };
+
 // Positions q0 <= q < q1 of a row of one plane, all channels of a part.
 void TilePlan::pack_line(const Work& work, size_t part, int line, int plane_y, int plane_x, int q0,
                          int q1, char* to, float* scales) const {
@@ -396,7 +403,7 @@ void TilePlan::pack_line(const Work& work, size_t part, int line, int plane_y, i
         work.pad(at + (right - q0) * position_step(), q1 - right);
     }
     const ptrdiff_t row = (ptrdiff_t)y * s.y.stride + y_.phases[plane_y] - s.y.before;
-    const int most = unit_.scaled_pixels ? unit_.scaled_pixels : q1 - q0;
+    const int most = unit_.scaled_pixels ? unit_.scaled_pixels : has_rows() ? kRows : q1 - q0;
     for (int q = left; q < right; q += most) {
         const ptrdiff_t column = (ptrdiff_t)q * s.x.stride + x_.phases[plane_x] - s.x.before;
         pack_pixels(work, part, item * s.in_item + row * s.in_row + column * s.in_pixel,

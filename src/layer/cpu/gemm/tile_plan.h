@@ -212,6 +212,8 @@ private:
     double clipped_cost(int rows) const;
     void add_clipped_tiles();
     void add_clipped_steps();
+    // Whether a pixel's channels follow each other, and are many.
+    bool has_rows() const { return shape_.in_block == shape_.in_pack && part_blocks_ >= 16; }
     // From a position of a plane to the next, bytes.
     size_t position_step() const {
         if (unit_.in_place()) return (size_t)unit_.pixel_bytes;

@@ -2,6 +2,7 @@
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/layout/layout.h"
 #include "simd/bytes.h"
+#include "simd/convert.h"
 #include "simd/vec.h"
 
 namespace quoll {
@@ -65,9 +66,42 @@ void transpose_values(const TransposeValues& t) {
                              s::min_size(s::kLanes, t.columns - k));
 }
 
+#if !defined(QUOLL_NO_HALF_STORAGE)
+// A square of words, each of the halves of two neighbouring columns of the result.
+QUOLL_INLINE void transpose_words(const TransposeHalves& t, size_t i, size_t k) {
+    using V = s::vecf<s::kLanes>;
+    V r[s::kLanes];
+    const uint16_t* from = t.src + k * t.src_step + i;
+    for (size_t n = 0; n < s::kLanes; n++, from += 2 * t.src_step)
+        r[n] = s::bit_cast<float>(
+            s::load_small<uint16_t, s::kLanes>(from) +
+            s::load_small<uint16_t, s::kLanes>(from + t.src_step).template shift_left<16>());
+    s::transpose(r);
+    for (size_t n = 0; n < s::kLanes; n++) r[n].store((float*)(t.dst + (i + n) * t.dst_step + k));
+}
+
+// Squares that would go beyond the end overlap those before them.
+void transpose_halves(const TransposeHalves& t) {
+    constexpr size_t kRows = s::kLanes, kColumns = 2 * s::kLanes;
+    if (t.rows >= kRows && t.columns >= kColumns) {
+        for (size_t i = 0; i < t.rows; i += kRows)
+            for (size_t k = 0; k < t.columns; k += kColumns)
+                transpose_words(t, s::min_size(i, t.rows - kRows),
+                                s::min_size(k, t.columns - kColumns));
+        return;
+    }
+    for (size_t i = 0; i < t.rows; i++)
+        for (size_t k = 0; k < t.columns; k++)
+            t.dst[i * t.dst_step + k] = t.src[k * t.src_step + i];
+}
+#else
+constexpr void (*transpose_halves)(const TransposeHalves& t) = nullptr;
+#endif
+
 }  // namespace
 
 extern const LayoutKernels QUOLL_ISA_TABLE(layout_kernels);
-const LayoutKernels QUOLL_ISA_TABLE(layout_kernels) = {&pick_bytes, &transpose_values};
+const LayoutKernels QUOLL_ISA_TABLE(layout_kernels) = {&pick_bytes, &transpose_values,
+                                                       transpose_halves};
 
 }  // namespace quoll

@@ -20,19 +20,23 @@ struct PickBytes {
     size_t n;
 };
 
-// dst[i * dst_step + k] = src[k * src_step + i] for i < rows, k < columns: values of 32 bits, steps
-// in values.
-struct TransposeValues {
-    const float* src;
+// dst[i * dst_step + k] = src[k * src_step + i] for i < rows, k < columns: values of 32 or 16 bits,
+// steps in values.
+template <class T>
+struct TransposeOf {
+    const T* src;
     size_t src_step;
-    float* dst;
+    T* dst;
     size_t dst_step;
     size_t rows, columns;
 };
+typedef TransposeOf<float> TransposeValues;
+typedef TransposeOf<uint16_t> TransposeHalves;
 
 struct LayoutKernels {
     void (*pick_bytes)(const PickBytes& p);
     void (*transpose)(const TransposeValues& t);
+    void (*transpose_halves)(const TransposeHalves& t);  // null without blobs of halves
 };
 
 }  // namespace quoll

@@ -3,6 +3,7 @@
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/channel_gather.h"
 #include "layer/cpu/layout/layout.h"
+#include "runtime/parts.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -46,10 +47,16 @@ struct Gather {
     void tile(const unsigned char* from, unsigned char* to, int across, int first, int count) const;
     void plane(int across, const unsigned char* from, unsigned char* to, int columns) const;
     void run(int i, int j, int across, int first, int columns) const;
+    bool has_short_rows() const;
+    int longest_axis() const;
+    void short_rows(int along, int first, int count) const;
     void blocks(int axis, int row, int begin, int end) const;
 };
 
 enum { kColumns = 16, kWideColumns = 64 };
+// Bytes of a row that moves as a whole, and such rows of a task, whose lines stay in the
+// first-level cache.
+enum { kShortRow = 32, kShortRows = 128 };
 
 // Innermost axes of one element leave rows to the axis before them.
 void Gather::skip_single_columns() {
@@ -91,6 +98,10 @@ void Gather::plane(int across, const unsigned char* from, unsigned char* to, int
     if (scalar == 4 && src_step[3] % 4 == 0)
         return kernels->transpose({(const float*)from, src_step[3] / 4, (float*)to,
                                    dst_step[across] / 4, (size_t)size[across], (size_t)columns});
+    if (kHasHalfStorage && scalar == 2 && src_step[3] % 2 == 0)
+        return kernels->transpose_halves({(const uint16_t*)from, src_step[3] / 2, (uint16_t*)to,
+                                          dst_step[across] / 2, (size_t)size[across],
+                                          (size_t)columns});
     for (int x = 0; x < columns; x += kColumns) {
         const int count = std::min<int>(kColumns, columns - x);
         if (scalar == 4)
@@ -115,6 +126,27 @@ void Gather::run(int i, int j, int across, int first, int columns) const {
     if (neighbours) return plane(across, from, to, columns);
     for (int k = 0; k < size[across]; k++)
         row(from + src_offset(across, k), to + k * dst_step[across], columns);
+}
+
+// Whether the rows are those of the input and so short that a call for each takes longer than they
+// do.
+bool Gather::has_short_rows() const {
+    return src_step[3] == scalar && outermost != 3 && size[3] * scalar <= kShortRow &&
+           size[longest_axis()] > size[3];
+}
+
+// Beside w.
+int Gather::longest_axis() const { return (int)(std::max_element(size, size + 3) - size); }
+
+// Rows first, first + 1, ... along that axis, of all indexes on the others.
+void Gather::short_rows(int along, int first, int count) const {
+    const int a = along == 0 ? 1 : 0, b = along == 2 ? 1 : 2;
+    for (int i = 0; i < size[a]; i++)
+        for (int j = 0; j < size[b]; j++)
+            copy_strided(src + i * src_step[a] + j * src_step[b] + first * src_step[along],
+                         src_step[along],
+                         dst + i * dst_step[a] + j * dst_step[b] + first * dst_step[along],
+                         dst_step[along], size[3] * scalar, (size_t)count);
 }
 
 // Columns [begin, end) of a row of all blocks of channels, which are axis `axis` of the output: the
@@ -192,7 +224,16 @@ int PermuteCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
         });
         return kOk;
     }
-    const int w = g.size[3], part = kColumns % g.pack == 0 ? kColumns : w;
+    if (g.pack == 1 && g.has_short_rows()) {
+        const int along = g.longest_axis(), rows = g.size[along];
+        run_tasks((rows + kShortRows - 1) / kShortRows, threads, [&](int64_t task, int) {
+            const int first = (int)task * kShortRows;
+            g.short_rows(along, first, std::min<int>(kShortRows, rows - first));
+        });
+        return kOk;
+    }
+    const int some = g.scalar == 2 ? 2 * kColumns : (int)kColumns;  // which kernels take
+    const int w = g.size[3], part = some % g.pack == 0 ? some : w;
     const Bands bands(g.size[a] * g.size[b], (w + part - 1) / part, threads);
     run_tasks(bands.count(), threads, [&](int64_t task, int) {
         const int i = bands.item(task), first = bands.begin(task) * part;

@@ -11,6 +11,11 @@
 
 namespace quoll {
 
+// Calls run(context, d, own) for directions 0 and 1 of `work` multiply-adds each, side by side
+// where that is faster; own: opt with the threads of each.
+void run_both_directions(double work, void (*run)(const void*, int, const Option&),
+                         const void* context, const Option& opt);
+
 // The products run on the gemm kernels: of the input for all steps and sequences at once, of the
 // state for all sequences of a step. create_pipeline lets the weights go. What a step makes of the
 // gates runs on `cell`, or for a GRU that resets the state before its product on `reset` and
@@ -72,6 +77,11 @@ protected:
                        const Option& opt) const override {
         const double work = 16. * count * this->gates_ * this->hidden_size;
         run_tasks(count, threads_for(opt, work), [&](int64_t i, int) { run(context, (int)i); });
+    }
+
+    void for_both_directions(double work, typename T::DirectionRun run, const void* context,
+                             const Option& opt) const override {
+        run_both_directions(work, run, context, opt);
     }
 
     void reset(const typename T::Step& s, float* state) const override {
