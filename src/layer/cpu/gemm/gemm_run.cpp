@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/gemm/gemm_tiles.h"
 #include "quoll/cpu.h"
 #include "runtime/thread_pool.h"
@@ -110,7 +111,7 @@ struct Division {
 
 size_t gemm_chunk(const GemmKernels& kernels, size_t a_floats, size_t c_floats, size_t b_floats) {
     size_t bytes = kChunkBytes;
-    if (is_fetched(b_floats * sizeof(float))) {
+    if (!kFewKernels && is_fetched(b_floats * sizeof(float))) {
         const size_t half = (size_t)get_cpu_level2_cache_size() / 2;
         bytes = std::min<size_t>(kMaxChunkBytes, std::max(bytes, half));
     }
