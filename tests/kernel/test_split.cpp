@@ -96,7 +96,7 @@ void check(const SplitGemmKernels& kernels, const Case& t) {
 TEST(SplitPack, bf16_values) {
     QUOLL_NEED_KERNELS();
     for (const SplitGemmKernels* kernels : all_kernels()) {
-        if (!kernels->pack_bf16) continue;
+        if (!kernels->bf16_packing()) continue;
         for (size_t k : {1, 2, 15, 31, 32, 33, 64, 70})
             for (size_t columns : {1, 7, 15, 16, 17, 31, 32})
                 for (bool k_first : {false, true}) {
@@ -112,7 +112,7 @@ TEST(SplitPack, bf16_values) {
                     }
                     Guarded<uint16_t> want(room), got(room);
                     kernels->pack({floats.data(), k_step, n_step, k, columns, want.data()});
-                    kernels->pack_bf16(
+                    kernels->bf16_packing()(
                         {(const float*)values.data(), k_step, n_step, k, columns, got.data()});
                     ASSERT_TRUE(std::equal(want.begin(), want.end(), got.begin()))
                         << k << " x " << columns << ", k first: " << k_first;

@@ -14,7 +14,6 @@ namespace quoll {
 // split_store_amx.cpp
 extern const SplitStoreKernels QUOLL_TILE_NAME(split_store);
 extern const SplitGemmKernels QUOLL_TILE_NAME(gemm_bf16x2_32x32);
-void QUOLL_TILE_NAME(pack_bf16_panel)(const SplitPanel& t);
 
 namespace {
 
@@ -193,8 +192,7 @@ constexpr SplitGemmKernels split_kernels() {
             softmax_kernel<products>(),
             two_products<products>(),
             products == 1,
-            products == 1 ? &kSplitTaps : nullptr,
-            products == 1 ? &QUOLL_TILE_NAME(pack_bf16_panel) : nullptr};
+            products == 1 ? &kSplitTaps : nullptr};
 }
 
 }  // namespace

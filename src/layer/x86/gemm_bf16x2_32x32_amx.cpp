@@ -32,6 +32,13 @@ void pack_pairs(const SplitPanel& t, size_t k0, size_t n0, __m512i* to) {
     for (size_t j = 0; j < kSplitK / 2; j++) _mm512_store_ps(to + j, pairs[j]);
 }
 
+void pack_bf16_panel(const SplitPanel& t) {
+    const size_t vectors = t.columns > 16 ? 2 : 1;
+    __m512i* to = (__m512i*)t.dst;
+    for (size_t k = 0; k < t.k; k += kSplitK)
+        for (size_t v = 0; v < vectors; v++, to += kSplitK / 2) pack_pairs(t, k, v * 16, to);
+}
+
 // A is given as terms, so that nothing is split, and only rows are multiplied.
 constexpr SplitGemmKernels kernels_of_two() {
     SplitGemmKernels kernels = {};
@@ -45,20 +52,13 @@ constexpr SplitGemmKernels kernels_of_two() {
     kernels.to_c = &QUOLL_TILE_NAME(split_store);
     kernels.input[3] = &copy_terms;
     kernels.pack = &pack_panel<1>;
-    kernels.pack_bf16 = &QUOLL_TILE_NAME(pack_bf16_panel);
+    kernels.pack_bf16 = &pack_bf16_panel;
     kernels.spin_tiles = spin_tiles, kernels.spin_vectors = spin_vectors;
     kernels.softmax = &split_softmax<2>;
     return kernels;
 }
 
 }  // namespace
-
-void QUOLL_TILE_NAME(pack_bf16_panel)(const SplitPanel& t) {
-    const size_t vectors = t.columns > 16 ? 2 : 1;
-    __m512i* to = (__m512i*)t.dst;
-    for (size_t k = 0; k < t.k; k += kSplitK)
-        for (size_t v = 0; v < vectors; v++, to += kSplitK / 2) pack_pairs(t, k, v * 16, to);
-}
 
 const SplitGemmKernels QUOLL_TILE_NAME(gemm_bf16x2_32x32) = kernels_of_two();
 

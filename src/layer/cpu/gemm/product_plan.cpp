@@ -107,7 +107,7 @@ void ProductPlan::pack_panel(const void* b, size_t k_step, size_t n_step, size_t
                              float* packed, bool bf16) const {
     const size_t size = split_panel_size(split_->b_terms(), split_steps(shape_.k));
     const size_t columns = std::min<size_t>(kUnitColumns, shape_.n - panel * kUnitColumns);
-    const SplitPackKernel kernel = bf16 ? split_->pack_bf16 : split_->pack;
+    const SplitPackKernel kernel = bf16 ? split_->bf16_packing() : split_->pack;
     kernel({(const float*)b, k_step, n_step, shape_.k, columns, (uint16_t*)packed + panel * size});
 }
 

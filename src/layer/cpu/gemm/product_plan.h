@@ -31,7 +31,7 @@ public:
         pack_values(b, false, k_step, n_step, threads, packed);
     }
     // The same of bf16 values, where it knows them.
-    bool packs_bf16() const { return on_tiles() && split_->pack_bf16; }
+    bool packs_bf16() const { return on_tiles() && split_->bf16_packing(); }
     void pack_bf16(const uint16_t* b, size_t k_step, size_t n_step, int threads,
                    float* packed) const {
         pack_values(b, true, k_step, n_step, threads, packed);

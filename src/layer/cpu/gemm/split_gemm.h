@@ -220,7 +220,11 @@ struct SplitGemmKernels {
     const SplitGemmKernels* two_products;   // of kernels of one: those of two; or null
     bool adds_sums;                         // tile and chain know SplitTile::adds
     const SplitTapKernels* taps = nullptr;  // or null
-    SplitPackKernel pack_bf16 = nullptr;    // `pack` of bf16 values, to which src points; or null
+    SplitPackKernel pack_bf16 = nullptr;    // see bf16_packing()
+    // `pack` of bf16 values, to which src points; or null. Kernels of one product have that of two.
+    SplitPackKernel bf16_packing() const {
+        return two_products ? two_products->pack_bf16 : pack_bf16;
+    }
     int b_terms() const { return products == 2 ? 1 : terms; }
     int word_bytes() const { return quads ? 8 : 4; }
 };
