@@ -14,8 +14,8 @@ int check_attention_mask(const Layer& layer, const Shape& mask, int heads, int s
     const bool fits = mask.w == dst && mask.h == src && mask.dims >= 2 && mask.dims <= 3 &&
                       (mask.c == heads || (mask.c > 0 && heads % mask.c == 0));
     if (fits) return kOk;
-    return layer.fail("mask: expected %d x %d, or that for each of %d heads, got %s", dst, src,
-                      heads, shape_text(mask).c_str());
+    return layer.fail("mask: expected %d x %d, or as many of them as divide the %d heads, got %s",
+                      dst, src, heads, shape_text(mask).c_str());
 }
 
 namespace {

@@ -12,8 +12,8 @@ namespace quoll {
 // (neighbouring heads share a group); with attn_mask the mask [src][dst] or [n][src][dst], of which
 // head i takes number i mod n, where heads is a multiple of n; with kv_cache the keys and values so
 // far, [groups][past][size] and [groups][past][out_size], which may be empty or missing. dst = past
-// + cur. Outputs: [heads][src][out_size]; with kv_cache also all
-// keys and values, the cache of the next call.
+// + cur. Outputs: [heads][src][out_size]; with kv_cache also all keys and values, the cache of the
+// next call.
 class SDPA : public Operator<SDPA> {
 public:
     SDPA();

@@ -112,7 +112,7 @@ bool MultiHeadAttentionCpu::may_turn() const {
 // By multiplications; the rows of all heads are multiplied by all columns of Wk and Wv.
 bool MultiHeadAttentionCpu::is_faster_turned(int src, int dst) const {
     const double in = (double)kdim + vdim, rows = (double)src * num_heads;
-    const double projected = dst * embed_dim * in + 2. * src * dst * embed_dim;
+    const double keys = (double)dst * embed_dim, projected = keys * in + 2. * src * keys;
     return rows >= 4 && 2 * rows * (embed_dim + dst) * in <= projected;
 }
 

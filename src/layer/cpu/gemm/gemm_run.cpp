@@ -83,7 +83,12 @@ void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, si
     }
 }
 
-enum { kChunkBytes = 384 * 1024, kMaxChunkBytes = 1024 * 1024 };
+// Of A, and of C where that is read again: see gemm_chunk().
+size_t chunk_bytes(size_t b_floats) {
+    const size_t least = 384 * 1024, most = 1024 * 1024;
+    if (kFewKernels || !is_fetched(b_floats * sizeof(float))) return least;
+    return std::min(most, std::max(least, (size_t)get_cpu_level2_cache_size() / 2));
+}
 
 // How a product is divided into tasks, and whether the tasks of a chunk of rows, or those of a
 // group of panels, are consecutive. A thread gets a run of tasks, so that it reads only a part of
@@ -95,7 +100,8 @@ struct Division {
         const size_t wanted = threads * 4;  // tasks, to even out what threads lose to others
         chunks = (g.num_rows + chunk - 1) / chunk;
         const double chunks_of_a = g.chunk ? (double)g.num_rows / (double)g.chunk : 1;
-        const double a = chunks_of_a * kChunkBytes, b = (double)g.n * g.k * sizeof(float);
+        const double a = chunks_of_a * chunk_bytes(g.n * g.k),
+                     b = (double)g.n * g.k * sizeof(float);
         rows_first = g.num_rows > 1 && a > b;
         if (rows_first) chunks = std::min(g.num_rows, round_up(chunks, threads));
         groups = (wanted + chunks - 1) / chunks;
@@ -110,12 +116,8 @@ struct Division {
 }  // namespace
 
 size_t gemm_chunk(const GemmKernels& kernels, size_t a_floats, size_t c_floats, size_t b_floats) {
-    size_t bytes = kChunkBytes;
-    if (!kFewKernels && is_fetched(b_floats * sizeof(float))) {
-        const size_t half = (size_t)get_cpu_level2_cache_size() / 2;
-        bytes = std::min<size_t>(kMaxChunkBytes, std::max(bytes, half));
-    }
-    const size_t rows = bytes / sizeof(float) / std::max<size_t>(1, a_floats + c_floats);
+    const size_t budget = chunk_bytes(b_floats) / sizeof(float);
+    const size_t rows = budget / std::max<size_t>(1, a_floats + c_floats);
     return std::max<size_t>(4, rows / kernels.max_rows);
 }
 
