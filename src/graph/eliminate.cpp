@@ -20,6 +20,7 @@
 #include "layer/tensor/permute.h"
 #include "layer/tensor/reshape.h"
 #include "layer/tensor/tensorshape.h"
+#include "layer/vision/gridsample.h"
 
 namespace quoll {
 
@@ -238,6 +239,9 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
     QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
     if (!for_file)
         QUOLL_RETURN_IF_ERROR(run_until_settled(graph, {std::begin(kLast), std::end(kLast)}, make));
+    // Before scalars are chained.
+    if (kFusesMore && !for_file && !graph.back_ends)
+        QUOLL_RETURN_IF_ERROR(run_until_settled(graph, {of<GridSample>(fuse_grid)}, make));
     if (kFusesMore && !for_file && !graph.back_ends)
         QUOLL_RETURN_IF_ERROR(run_until_settled(
             graph,
