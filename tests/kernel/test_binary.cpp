@@ -35,6 +35,9 @@ Case logaddexp_case() {
 Case floor_divide_case() { return {F(floor((double)(float)(a / b))), -9, 9, 0, 0}; }
 Case fmod_case() { return {F(fmod(a, b)), -9, 9, 0, 0}; }
 Case remainder_case() { return {F(remainder(a, b)), -9, 9, 0, 0}; }
+#if defined(__x86_64__) || defined(__i386__)
+Case add_relu_case() { return {F(a + b < 0 ? 0 : a + b), -9, 9, 1, 0}; }
+#endif
 #undef F
 
 struct Entry {

@@ -314,6 +314,39 @@ TEST(Fusion, operations_with_scalars) {
     }
 }
 
+// In all forms of a sum, and in bf16.
+TEST(Fusion, relu_of_sums) {
+    const std::string norm = "Split s 1 2 in a b\nInstanceNorm n 1 1 a c 0=16 1=0.01\n";
+    for (const Shape& shape : {Shape(9, 7, 16), Shape(60, 50, 16), Shape(1, 1, 16)}) {
+        const std::string sum = norm + "BinaryOp p 2 1 b c d 0=0\nReLU r 1 1 d out\n";
+        expect_fused(sum, Weights().raw(32), shape, kChains ? 3 : 4);
+        // Leaky ones stay, and what others read.
+        expect_fused(norm + "BinaryOp p 2 1 b c d 0=0\nReLU r 1 1 d out 0=0.1\n", Weights().raw(32),
+                     shape, 4);
+        expect_fused(norm +
+                         "BinaryOp p 2 1 b c d 0=0\nSplit t 1 2 d e f\nReLU r 1 1 e g\n"
+                         "BinaryOp m 2 1 f g out 0=2\n",
+                     Weights().raw(32), shape, 5);
+        Net plain, fused;
+        Weights weights = Weights().raw(32), again = weights;
+        fused.opt.use_bf16_storage = true;
+        ASSERT_EQ(load(&plain, "Input in 0 1 in\n" + sum, &weights, false), kOk);
+        ASSERT_EQ(load(&fused, "Input in 0 1 in\n" + sum, &again, true), kOk);
+        const Mat want = run(plain, image(shape)), got = run(fused, image(shape));
+        for (int q = 0; q < want.c; q++)
+            for (int i = 0; i < want.w * want.h; i++)
+                ASSERT_NEAR(got.channel(q)[i], want.channel(q)[i], .04) << q << ", " << i;
+    }
+    // Rows that one operand repeats, and single values.
+    for (const char* other : {"0=5", "0=1 1=1 2=6", "0=5 1=7 2=6"}) {
+        const int values = strlen(other) == 3 ? 5 : other[2] == '1' ? 6 : 5 * 7 * 6;
+        expect_fused(std::string("MemoryData m 0 1 y ") + other +
+                         "\nInstanceNorm n 1 1 in a 0=6\n"
+                         "BinaryOp p 2 1 a y b 0=0\nReLU r 1 1 b out\n",
+                     Weights().raw(values).raw(12), Shape(5, 7, 6), kChains ? 4 : 5);
+    }
+}
+
 // Blobs of bf16, which have kernels of their own: as without fusion in f32, but for rounding.
 TEST(Fusion, normalised_bf16_and_operations_with_scalars) {
     const std::string norm = "Input in 0 1 in\nInstanceNorm n 1 1 in a 0=16 1=0.01\n";

@@ -86,6 +86,9 @@ BinaryOpCpu::Scalar BinaryOpCpu::scalar_of(int op_type, float b) {
 int BinaryOpCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(BinaryOp::create_pipeline(opt));
     variants_ = variants_of(op_type, *host_kernel_set().binary, &swapped_);
+#if defined(__x86_64__) || defined(__i386__)  // as kTakesRelu
+    if (relu) variants_ = &host_kernel_set().binary->add_relu;
+#endif
     num_scalars_ = 0;
     for (const BinaryOp* s = with_scalar && kLongestChain > 1 ? this : nullptr; s; s = s->then)
         scalars_[num_scalars_++] = scalar_of(s->op_type, s->b);
@@ -209,6 +212,12 @@ void apply_stored(const BinaryVariants& f, const Side& a, const Side& b,
     const BinaryKernels& all = *host_kernel_set().binary;
     if (&f == &all.add && apply_directly(storage.add, a, b, out, n)) return;
     if (&f == &all.mul && apply_directly(storage.mul, a, b, out, n)) return;
+#if defined(__x86_64__) || defined(__i386__)  // as kTakesRelu
+    const StoredBinary sum = {storage.add_relu, nullptr};
+    if (&f == &all.add_relu && sum.vectors && a.vector && b.vector &&
+        apply_directly(sum, a, b, out, n))
+        return;
+#endif
     float x[Chunks::kChunk], y[Chunks::kChunk];
     for (size_t first = 0; first < n; first += Chunks::kChunk) {
         const size_t count = std::min<size_t>(Chunks::kChunk, n - first);
