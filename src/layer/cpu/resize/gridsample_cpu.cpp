@@ -35,6 +35,8 @@ public:
 private:
     int forward_items(const Mat& image, const Mat& grid, Mat& top, const Option& opt) const;
     int scaled_item(const Mat& grid, int item, const Option& opt, Mat* scaled) const;
+    GridPoints points_of(const Mat& image, int item) const;
+    void sample_groups(const Mat& image, const Mat& grid, const Mat& top, const Option& opt) const;
     void take_points(const Mat& grid, int item, size_t first, size_t n, float* x, float* y) const;
 
     const ResizeKernels* kernels_ = host_kernel_set().resize;
@@ -114,25 +116,58 @@ int GridSampleCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& to
     if (image.dims != 3 || (int64_t)image.w * image.h > kGridPixels)
         return forward_items(image, grid, top, opt);
     const size_t points = (size_t)top.w * top.h;
+    if (image.c == 1 && top.n > 1 && 2 * points <= kPoints &&
+        (int64_t)image.nstep * kPoints <= kGridPixels) {
+        sample_groups(image, grid, top, opt);
+        return kOk;
+    }
     const int64_t chunks = (int64_t)((points + kPoints - 1) / kPoints);
     const int threads = threads_for(opt, (double)top.total() * 8);
     parallel_for(chunks * top.n, threads, [&](int64_t task) {
         const int b = (int)(task / chunks);
         const size_t first = (size_t)(task % chunks) * kPoints;
         float x[kPoints], y[kPoints];
-        GridPoints t;
+        GridPoints t = points_of(image, b);
         t.x = x, t.y = y, t.n = std::min<size_t>(kPoints, points - first);
-        t.across = {image.w, padding_mode == kBorder, padding_mode == kReflection,
-                    align_corner != 0, exact != 0};
-        t.down = t.across;
-        t.down.size = image.h;
-        t.taps = sample_type == kBilinear ? 2 : sample_type == kNearest ? 1 : 4;
-        t.image = values_of(image, b), t.image_step = image.cstep, t.channels = image.c;
         t.out = values_of(top, b) + first, t.out_step = top.cstep;
         take_points(grid, b, first, t.n, x, y);
         kernels_->sample_points(t);
     });
     return kOk;
+}
+
+// Without points and output.
+GridPoints GridSampleCpu::points_of(const Mat& image, int item) const {
+    GridPoints t = {};
+    t.across = {image.w, padding_mode == kBorder, padding_mode == kReflection, align_corner != 0,
+                exact != 0};
+    t.down = t.across;
+    t.down.size = image.h;
+    t.taps = sample_type == kBilinear ? 2 : sample_type == kNearest ? 1 : 4;
+    t.image = values_of(image, item), t.image_step = image.cstep, t.channels = image.c;
+    return t;
+}
+
+// Of few points each, from one channel: items together, as many as a call takes points.
+void GridSampleCpu::sample_groups(const Mat& image, const Mat& grid, const Mat& top,
+                                  const Option& opt) const {
+    const size_t points = (size_t)top.w * top.h;
+    const int some = (int)(kPoints / points), threads = threads_for(opt, (double)top.total() * 8);
+    parallel_for((top.n + some - 1) / some, threads, [&](int64_t task) {
+        const int b = (int)task * some, count = std::min(some, top.n - b);
+        float x[kPoints], y[kPoints], begin[kPoints], out[kPoints];
+        for (int i = 0; i < count; i++) {
+            take_points(grid, b + i, 0, points, x + i * points, y + i * points);
+            std::fill_n(begin + i * points, points,
+                        image.n > 1 ? (float)((size_t)i * image.nstep) : 0.f);
+        }
+        GridPoints t = points_of(image, b);
+        t.x = x, t.y = y, t.begin = begin, t.n = count * points;
+        t.out = out;
+        kernels_->sample_points(t);
+        for (int i = 0; i < count; i++)
+            std::copy_n(out + i * points, points, values_of(top, b + i));
+    });
 }
 
 }  // namespace
