@@ -45,8 +45,7 @@ set(quoll_isa_row_rvv "-march=rv64gcv -DHWY_COMPILE_ONLY_EMU128|4|32|HWY_EMU128"
 #   the same way on every compiler.
 # - QUOLL_SMALL_KERNELS, O3, also where all else is to be small: that is where the time goes. With Os kernels for
 #   certain cases that others take as well are left out (QUOLL_FEW_KERNELS).
-# - No unwind tables where all is to be small, or on ARM, where libraries go into applications: kernels call
-#   nothing that throws.
+# - No unwind tables but in debug builds: kernels call nothing that throws.
 # - O2 also in debug builds: at O0 the wrappers cost 100 times the kernel, and inline functions of
 #   the standard library would be emitted as weak symbols.
 set(QUOLL_SMALL_KERNELS "O3" CACHE STRING "how a small library (MinSizeRel) has its kernels compiled: O3, O2, Os")
@@ -55,11 +54,7 @@ set(quoll_isa_common -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off
 if(QUOLL_SMALL_KERNELS STREQUAL Os)
     add_compile_definitions($<$<CONFIG:MinSizeRel>:QUOLL_FEW_KERNELS>)
 endif()
-set(quoll_without_unwind_tables MinSizeRel)
-if(quoll_processor MATCHES "^(aarch64|arm64|ARM64|arm.*)$")
-    list(APPEND quoll_without_unwind_tables Release)
-endif()
-foreach(config IN LISTS quoll_without_unwind_tables)
+foreach(config Release MinSizeRel)
     list(APPEND quoll_isa_common $<$<CONFIG:${config}>:-fno-asynchronous-unwind-tables> $<$<CONFIG:${config}>:-fno-unwind-tables>)
 endforeach()
 # Highway's own checks, which sanitizers turn on, call a function of its library, which is not linked.

@@ -54,6 +54,18 @@ void check_sum_rows(const AttentionKernels& k) {
     }
 }
 
+void check_sum_grid(const AttentionKernels& k) {
+    for (size_t width : kLengths) {
+        for (size_t height : {1, 2, 7}) {
+            Guarded<float> rows(height), columns(width), out(height * width);
+            fill(rows), fill(columns);
+            k.sum_grid(rows.data(), height, columns.data(), width, out.data());
+            for (size_t i = 0; i < height * width; i++)
+                ASSERT_EQ(rows[i / width] + columns[i % width], out[i]) << i << " of " << width;
+        }
+    }
+}
+
 void check_turn(TurnRow kernel, bool pairs, bool own) {
     for (size_t half : kLengths) {
         const size_t second = own ? half : 0;

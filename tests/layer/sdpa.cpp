@@ -37,6 +37,25 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(8, 5, 4), Shape(8, 7, 2), Shape(8, 7, 2), Shape(7, 5, 4)}, "5=1").terms(15),
     LayerCase({Shape(8, 37, 4), Shape(8, 75, 2), Shape(8, 75, 2), Shape(75, 37, 4)}, "5=1")
         .terms(83),
+    // Keys on grids: a mask's parts for rows and columns.
+    LayerCase({Shape(8, 3, 2), Shape(8, 12, 2), Shape(8, 12, 2), Shape(3, 3), Shape(4, 3)}, "5=2")
+        .terms(20),
+    LayerCase(
+        {Shape(16, 40, 4), Shape(16, 70, 2), Shape(16, 70, 2), Shape(5, 40, 4), Shape(14, 40, 4)},
+        "5=2")
+        .terms(86),
+    LayerCase(
+        {Shape(32, 33, 6), Shape(32, 96, 6), Shape(48, 96, 6), Shape(3, 33, 2), Shape(32, 33, 2)},
+        "5=2 6=0.3")
+        .terms(128),
+    LayerCase({Shape(8, 5, 2), Shape(8, 2, 1), Shape(6, 2, 1), Shape(2, 5), Shape(3, 5),
+               Shape(8, 4, 1), Shape(6, 4, 1)},
+              "5=2 7=1")
+        .outputs(3)
+        .terms(14),
+    LayerCase({Shape(8, 5, 2), Shape(8, 6, 2), Shape(8, 6, 2), Shape(2, 5), Shape(3, 5)},
+              "5=2 18=1")
+        .terms(14),
     // Masks that several heads have.
     LayerCase({Shape(8, 37, 6), Shape(8, 75, 3), Shape(8, 75, 3), Shape(75, 37, 2)}, "5=1")
         .terms(83),
@@ -52,6 +71,29 @@ TEST(SDPA, by_hand) {
     const Mat two = mat_of(Shape(1, 1, 2), {1, 0}),
               mask = mat_of(Shape(2, 1, 2), {logf(9), 0, -INFINITY, 0});
     expect_values("SDPA", "5=1", {}, {two, k, v, mask}, mat_of(Shape(2, 1, 2), {5, 0.25f, 8, 1}));
+}
+
+TEST(SDPA, keys_on_a_grid) {
+    // Keys 0 to 3 at (0, 0), (0, 1), (1, 0), (1, 1); all products are 0. Weights of the first query
+    // 1, 2, 3, 6 of 12; the second one sees the last row only.
+    const Mat q = mat_of(Shape(1, 2, 1), {0, 0}), k = mat_of(Shape(1, 4, 1), {1, 2, 3, 4}),
+              v = mat_of(Shape(1, 4, 1), {12, 24, 36, 48}),
+              rows = mat_of(Shape(2, 2), {0, logf(3), -INFINITY, 1}),
+              columns = mat_of(Shape(2, 2), {0, logf(2), 0, 0});
+    expect_values("SDPA", "5=2", {}, {q, k, v, rows, columns}, mat_of(Shape(1, 2, 1), {38, 42}));
+}
+
+TEST(SDPA, refuses_parts_of_masks_that_do_not_fit) {
+    const LayerPtr layer = make_layer("SDPA", "5=2", {}, 5, 1);
+    const std::vector<Mat> good = {Mat(4, 2, 4), Mat(4, 6, 2), Mat(5, 6, 2), Mat(2, 2, 2),
+                                   Mat(3, 2, 2)};
+    for (Mat m : good) m.fill(0.f);
+    EXPECT_EQ(1u, run_layer(*layer, good).size());
+    for (const Mat& wrong : {Mat(2, 2, 2), Mat(3, 1, 2), Mat(3, 2, 4), Mat(3, 2), Mat(3, 2, 3)}) {
+        std::vector<Mat> bad = good;
+        bad[4] = wrong;
+        EXPECT_TRUE(run_layer(*layer, bad).empty()) << wrong.w << " " << wrong.h << " " << wrong.c;
+    }
 }
 
 TEST(SDPA, a_query_that_sees_nothing) {

@@ -118,7 +118,20 @@ INDICES = 'int64 i0 = {0}, int64 i1 = {1}, int64 i2 = {2}'
 JOINED = {'w': (16, 36), 'b': (36,), 'w2': (12, 16)}
 BY_HEADS = 't = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(q, t) c = Mul(p, f) a = Add(c, mask) s = Softmax<axis = -1>(a) y = MatMul(s, v)'
 BEFORE = 't = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(q, t) d = Mul(p, r) {} s = Softmax<axis = -1>(a) y = MatMul(s, v)'
+# Keys of 3 x 4 pixels: SAM's and ViTDet's forms.
+ON_GRID = 'float[2,3,7,8] q, float[2,3,12,8] k, float[2,3,12,8] v, float[2,3,7,3,1] rows, float[2,3,7,1,4] columns'
+GRID = 't = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(q, t) c = Mul(p, r) {} s = Softmax<axis = -1>(a) y = MatMul(s, v)'
+GRID_SIZES = 'float r = {0.3}, int64[4] flat = {2, 3, 7, 12}, int64[5] grid = {2, 3, 7, 3, 4}'
 CASES = {
+    'the sum of a mask of rows and one of columns': Case(
+        graph(GRID.format('w = Add(rows, columns) m = Reshape(w, flat) a = Add(c, m)'), GRID_SIZES, ON_GRID), ['SDPA'], GONE,
+        [('Softmax<axis = -1>', 'Softmax<axis = 2>')], 'c'),
+    'masks of rows and of columns that are added to keys on a grid': Case(
+        graph(GRID.format('g = Reshape(c, grid) w = Add(g, rows) z = Add(columns, w) a = Reshape(z, flat)'), GRID_SIZES, ON_GRID),
+        ['SDPA'], GONE, [('Softmax<axis = -1>', 'Softmax<axis = 2>')], 'w'),
+    'a mask of rows and one of columns and rows': Case(
+        graph(GRID.format('w = Add(rows, columns) m = Reshape(w, flat) a = Add(c, m)'), GRID_SIZES, ON_GRID.replace('7,1,4', '7,3,4')),
+        ['SDPA', 'BinaryOp'], ['MatMul', 'Softmax']),
     'a factor of each head': Case(
         graph(BY_HEADS, 'float[3,1,1] f = {2.0, 0.5, 3.0}'), ['SDPA'], ['MatMul', 'Softmax'],
         [('Softmax<axis = -1>', 'Softmax<axis = 2>'), ('Mul(p, f)', 'Mul(f, mask)')], 's', {'mask': CAUSAL}),

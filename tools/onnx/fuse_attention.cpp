@@ -155,6 +155,31 @@ bool take_windows(Match& m, const Node& reshape, const std::string& value, int d
     return false;
 }
 
+// Scores of keys on a grid, in more axes, to which a mask's part for rows and one for columns are
+// added one after the other, as ViTDet has it.
+bool take_grid(Match& m, const Node& reshape, const std::string& value, int depth, Attention* a) {
+    const Node* outer = m.maker(reshape.inputs[0], "Add");
+    const Value *to = m.value(value), *wide = m.value(reshape.inputs[0]);
+    if (!outer || !to || !wide || !all_known(to->shape) || !all_known(wide->shape)) return false;
+    for (int order = 0; order < 4; order++) {
+        const int i = order & 1, k = order >> 1;
+        const Node* inner = m.maker(outer->inputs[i], "Add");
+        const Node* split = inner ? m.maker(inner->inputs[k], "Reshape") : nullptr;
+        const Value* from = split ? m.value(split->inputs[0]) : nullptr;
+        if (!from || !same(from->shape, to->shape) ||
+            !take_scores(m, split->inputs[0], depth + 1, a))
+            continue;
+        const std::string parts[] = {outer->inputs[1 - i], inner->inputs[1 - k]};
+        const std::string sum = m.emit("Add", {parts[0], parts[1]});
+        if (sum.empty() || !same(m.value(sum)->shape, wide->shape)) return false;
+        a->masks.push_back(
+            m.emit("Reshape", {sum, m.add_constant(Tensor::of_ints(values_of(to->shape)))}));
+        a->ends.insert(a->ends.end(), parts, parts + 2);
+        return !a->masks.back().empty();
+    }
+    return false;
+}
+
 // Scores that are replaced by the lowest number where a condition does not hold.
 bool take_choice(Match& m, const Node& where, int depth, Attention* a) {
     for (int i = 1; i <= 2; i++) {
@@ -207,7 +232,8 @@ bool take_made(Match& m, const std::string& value, int depth, Attention* a) {
     }
     if (node->op == "Mul") return take_factor(m, *node, depth, a);
     if (node->op == "Where") return take_choice(m, *node, depth, a);
-    return node->op == "Reshape" && take_windows(m, *node, m.root(value), depth, a);
+    return node->op == "Reshape" && (take_windows(m, *node, m.root(value), depth, a) ||
+                                     take_grid(m, *node, m.root(value), depth, a));
 }
 
 // Value as q k^T scale, by factors, with masks added. `a` stays what it is where that fails, as
@@ -292,13 +318,19 @@ bool mask_form(const Symbols& symbols, const Value& mask, const Sizes& s, const 
 bool forms_of(const Symbols& symbols, const AttentionOperands& o, Form* form, Form* mask) {
     Sizes s;
     if (!sizes_of(o.q, o.k, o.v, &s)) return false;
+    const auto fits = [&](const Value* part, const Form& f) {
+        Sizes own = s;
+        if (part != o.mask) own.dst = part->shape.back();
+        return mask_form(symbols, *part, own, f, mask);
+    };
     const int rank = o.q->rank();
     const bool batch =
         o.q->form.batch || o.k->form.batch || o.v->form.batch || (rank >= 4 && o.q->shape[0].is(1));
     std::vector<Form> forms = {rank == 5 ? Form{true, {2, 1, 1}} : Form::batched(rank)};
     if (!batch) forms.insert(forms.begin(), Form{false, {rank - 2, 1, 1}});
     for (const Form& f : forms) {
-        if (o.mask && !mask_form(symbols, *o.mask, s, f, mask)) continue;
+        if (o.mask && !fits(o.mask, f)) continue;
+        if (o.rows && !(fits(o.rows, f) && fits(o.columns, f))) continue;
         *form = f;
         return true;
     }
@@ -318,12 +350,13 @@ bool convert_attention(Op& op, const AttentionOperands& o) {
         return op.fail("operands that do not go together");
     std::vector<std::string> from;
     for (Value* v : {o.q, o.k, o.v}) from.push_back(op.blob(v, form));
-    if (o.mask) from.push_back(op.blob(o.mask, mask));
+    for (Value* part : {o.mask, o.rows, o.columns})
+        if (part) from.push_back(op.blob(part, mask));
     for (const std::string& blob : from)
         if (blob.empty()) return false;
     ModelLayer& layer = op.emit("SDPA", from);
     layer.set("scale", (float)o.scale);
-    if (o.mask) layer.set("attn_mask", 1);
+    if (from.size() > 3) layer.set("attn_mask", (int)from.size() - 3);
     std::vector<Dim> shape = o.q->shape;
     shape.back() = o.v->shape.back();
     // The layer's answer has an axis of heads, even if the queries have none.
@@ -364,6 +397,36 @@ std::string sum_of_masks(Match& m, const Attention& a, const Sizes& s) {
     for (size_t i = 1; i < a.masks.size() && !sum.empty(); i++)
         sum = m.emit("Add", {sum, a.masks[i]});
     return sum.empty() ? "" : whole_mask(m, a, s, sum);
+}
+
+// The parts of a mask that is a sum, in more axes, of one for each row of a grid of keys,
+// [...][height][1], and one for each column, [...][1][width].
+bool parts_of_mask(Match& m, const std::string& mask, std::string* rows, std::string* columns) {
+    const Node* reshape = m.maker(mask, "Reshape");
+    const Node* sum = reshape ? m.maker(reshape->inputs[0], "Add") : nullptr;
+    const Value *whole = m.value(mask), *grid = sum ? m.value(reshape->inputs[0]) : nullptr;
+    if (!grid || grid->rank() < 3 || !all_known(grid->shape) || !all_known(whole->shape))
+        return false;
+    const std::vector<int64_t> sizes = values_of(grid->shape);
+    const int64_t width = sizes.back(), height = sizes[sizes.size() - 2];
+    if (width < 2 || height < 2 || !whole->shape.back().is(width * height)) return false;
+    for (int i = 0; i < 2; i++) {
+        std::vector<int64_t> of_rows = sizes, of_columns = sizes;
+        of_rows.back() = of_columns[sizes.size() - 2] = 1;
+        const Value *a = m.value(sum->inputs[i]), *b = m.value(sum->inputs[1 - i]);
+        if (!all_known(a->shape) || !all_known(b->shape) || values_of(a->shape) != of_rows ||
+            values_of(b->shape) != of_columns)
+            continue;
+        std::vector<int64_t> shape = values_of(whole->shape);
+        const auto reshaped = [&](const std::string& part, int64_t last) {
+            shape.back() = last;
+            return m.emit("Reshape", {part, m.add_constant(Tensor::of_ints(shape))});
+        };
+        *rows = reshaped(sum->inputs[i], height);
+        *columns = reshaped(sum->inputs[1 - i], width);
+        return !rows->empty() && !columns->empty();
+    }
+    return false;
 }
 
 // Heads of keys or values that are repeated for the queries that share them; the heads themselves
@@ -435,7 +498,12 @@ bool attention(Match& m) {
     Sizes s;
     if (!o.q || !o.k || !o.v || !sizes_of(o.q, o.k, o.v, &s)) return false;
     std::vector<std::string> inputs = {a.q, a.k, a.v};
-    if (!a.masks.empty()) {
+    std::string rows, columns;
+    if (a.masks.size() == 1 && whole_mask(m, a, s, a.masks[0]) == a.masks[0] &&
+        parts_of_mask(m, a.masks[0], &rows, &columns)) {
+        inputs.insert(inputs.end(), {rows, columns});
+        o.rows = m.c.find_value(rows), o.columns = m.c.find_value(columns);
+    } else if (!a.masks.empty()) {
         inputs.push_back(sum_of_masks(m, a, s));
         if (inputs.back().empty()) return false;
         o.mask = m.c.find_value(inputs.back());

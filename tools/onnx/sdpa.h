@@ -9,9 +9,12 @@ namespace onnx_tool {
 
 // q: ... x S x E, k: ... x T x E, v: ... x T x F, with one leading axis or two, equal in all.
 // mask: null, or floats whose last axes are S x T and whose leading ones broadcast to those of q.
+// rows, columns: null, or in place of the mask its parts for keys on a grid, S x height and
+// S x width.
 struct AttentionOperands {
     Value *q, *k, *v, *mask;
     double scale;
+    Value *rows = nullptr, *columns = nullptr;
 };
 
 // Whether the layer takes these.

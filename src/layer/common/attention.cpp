@@ -8,14 +8,36 @@
 
 namespace quoll {
 
+namespace {
+
+// One matrix with a row for each query, or as many as divide the heads.
+bool is_for_queries(const Shape& mask, int heads, int src) {
+    return mask.h == src && mask.dims >= 2 && mask.dims <= 3 &&
+           (mask.c == heads || (mask.c > 0 && heads % mask.c == 0));
+}
+
+}  // namespace
+
 int check_attention_mask(const Layer& layer, const Shape& mask, int heads, int src, int dst) {
     if (!accepts_float(layer, mask.dtype))
         return layer.fail("mask: expected f32, got %s", dtype_name(mask.dtype));
-    const bool fits = mask.w == dst && mask.h == src && mask.dims >= 2 && mask.dims <= 3 &&
-                      (mask.c == heads || (mask.c > 0 && heads % mask.c == 0));
-    if (fits) return kOk;
+    if (mask.w == dst && is_for_queries(mask, heads, src)) return kOk;
     return layer.fail("mask: expected %d x %d, or as many of them as divide the %d heads, got %s",
                       dst, src, heads, shape_text(mask).c_str());
+}
+
+int check_mask_terms(const Layer& layer, const Shape& rows, const Shape& columns, int heads,
+                     int src, int dst) {
+    for (const Shape* part : {&rows, &columns})
+        if (!accepts_float(layer, part->dtype))
+            return layer.fail("mask: expected f32, got %s", dtype_name(part->dtype));
+    if (is_for_queries(rows, heads, src) && is_for_queries(columns, heads, src) &&
+        rows.c == columns.c && (int64_t)rows.w * columns.w == dst)
+        return kOk;
+    return layer.fail(
+        "mask: expected two inputs with %d rows whose widths multiply to %d, as many of both as "
+        "divide the %d heads, got %s and %s",
+        src, dst, heads, shape_text(rows).c_str(), shape_text(columns).c_str());
 }
 
 namespace {
@@ -51,7 +73,7 @@ int attend_fp32(const AttentionHead& h, const Option& opt) {
         for (int j = 0; j < h.dst; j++) {
             double sum = 0;
             for (int l = 0; l < h.size; l++) sum += (double)h.q(i, l) * h.k(j, l);
-            scores[j] = (float)sum * h.scale + (h.mask ? h.mask[(size_t)i * h.dst + j] : 0.f);
+            scores[j] = (float)sum * h.scale + h.mask_at(i, j);
         }
         softmax_of(scores, h.dst);
         for (int l = 0; l < h.out_size; l++) {
@@ -80,7 +102,7 @@ int attend_int8(const AttentionHead& h, const Option& opt) {
         const float qk = 1.f / (q_scale * k_scale);
         for (int j = 0; j < h.dst; j++)
             scores[j] = (float)int8_dot(row8, k8.row<signed char>(j), h.size) * qk * h.scale +
-                        (h.mask ? h.mask[(size_t)i * h.dst + j] : 0.f);
+                        h.mask_at(i, j);
         softmax_of(scores, h.dst);
         const float p_scale = int8_scale(scores, 1, 0, h.dst);
         to_int8(scores, h.dst, p_scale, row8);

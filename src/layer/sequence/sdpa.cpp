@@ -12,7 +12,10 @@ SDPA::SDPA() : attn_mask(0), scale(0.f), kv_cache(0), int8_scale_term(0) {
 }
 
 void SDPA::params(SDPA& s, ParamVisitor& v) {
-    v(5, "attn_mask", s.attn_mask, 0, "1: an input is added to the scaled products", between(0, 1));
+    v(5, "attn_mask", s.attn_mask, 0,
+      "1: an input is added to the scaled products; 2: two are, of rows and columns of keys on a "
+      "grid",
+      between(0, 2));
     v(6, "scale", s.scale, 0.f, "factor of the products; 0: 1 / sqrt(size)");
     v(7, "kv_cache", s.kv_cache, 0, "1: earlier keys and values come in, all go out",
       between(0, 1));
@@ -32,7 +35,7 @@ static int check_cache(const Layer& layer, const char* what, const Shape& past, 
 }
 
 int SDPA::shape(const SDPA& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
-    const size_t count = 3u + (s.attn_mask != 0) + (s.kv_cache ? 2 : 0);
+    const size_t count = s.first_cache() + (s.kv_cache ? 2 : 0);
     if (in.size() != count) return s.fail("expected %zu inputs, got %zu", count, in.size());
     for (size_t i = 0; i < 3; i++)
         if ((in[i].dims != 2 && in[i].dims != 3) || !accepts_float(s, in[i].dtype))
@@ -55,6 +58,7 @@ int SDPA::shape(const SDPA& s, const std::vector<Shape>& in, std::vector<Shape>&
         out.push_back(Shape(k.w, dst, k.c));
         out.push_back(Shape(v.w, dst, k.c));
     }
+    if (s.attn_mask == kMaskTerms) return check_mask_terms(s, in[3], in[4], q.c, q.h, dst);
     return s.attn_mask ? check_attention_mask(s, in[3], q.c, q.h, dst) : (int)kOk;
 }
 
@@ -64,14 +68,15 @@ int SDPA::prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const
     QUOLL_RETURN_IF_ERROR(infer_shapes(shapes_of(bottoms), out));
     tops.resize(out.size());
     call->heads_per_group = bottoms[0].c / bottoms[1].c;
-    call->mask = attn_mask ? &bottoms[3] : nullptr;
+    call->mask = attn_mask == kWholeMask ? &bottoms[3] : nullptr;
+    call->rows = attn_mask == kMaskTerms ? &bottoms[3] : nullptr;
+    call->columns = attn_mask == kMaskTerms ? &bottoms[4] : nullptr;
     call->key = bottoms[1], call->value = bottoms[2];
     if (kv_cache) {
-        const size_t cache = attn_mask ? 4 : 3;
         for (size_t i = 0; i < 2; i++) {
             tops[1 + i].release();
             QUOLL_RETURN_IF_ERROR(
-                append_rows(bottoms[cache + i], bottoms[1 + i], opt, &tops[1 + i]));
+                append_rows(bottoms[first_cache() + i], bottoms[1 + i], opt, &tops[1 + i]));
         }
         call->key = tops[1], call->value = tops[2];
     }
@@ -92,6 +97,9 @@ AttentionHead SDPA::head_of(const Mat& query, const Call& call, Mat& top, int he
     };
     h.q = rows(query, head), h.k = rows(k, group), h.v = rows(v, group);
     h.mask = call.mask ? attention_mask_of(*call.mask, head) : nullptr;
+    if (call.rows)
+        h.terms = {attention_mask_of(*call.rows, head), attention_mask_of(*call.columns, head),
+                   call.rows->w, call.columns->w};
     h.scale = scale == 0.f ? 1.f / sqrtf((float)h.size) : scale;
     h.out = top.channel(head);
     h.out_row = v.w, h.out_column = 1;

@@ -9,9 +9,12 @@ namespace quoll {
 // Scaled dot-product attention, softmax(q k^T * scale + mask) v, with one head per channel; a query
 // whose mask is minus infinity throughout gives 0. Inputs: query [heads][src][size], key
 // [groups][cur][size], value [groups][cur][out_size], where heads is a multiple of groups
-// (neighbouring heads share a group); with attn_mask the mask [src][dst] or [n][src][dst], of which
-// head i takes number i mod n, where heads is a multiple of n; with kv_cache the keys and values so
-// far, [groups][past][size] and [groups][past][out_size], which may be empty or missing. dst = past
+// (neighbouring heads share a group); with attn_mask = 1 the mask [src][dst] or [n][src][dst], of
+// which head i takes number i mod n, where heads is a multiple of n; with attn_mask = 2, for keys
+// on a grid of dst = height x width, its parts [src][height] and [src][width], or n of both: the
+// mask of query i and key y * width + x is rows[i][y] + columns[i][x]; with kv_cache the keys and
+// values so far, [groups][past][size] and [groups][past][out_size], which may be empty or missing.
+// dst = past
 // + cur. Outputs: [heads][src][out_size]; with kv_cache also all keys and values, the cache of the
 // next call.
 class SDPA : public Operator<SDPA> {
@@ -24,6 +27,10 @@ public:
                 const Option& opt) const override;
     int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
+    // The input with the keys so far.
+    size_t first_cache() const { return 3u + (size_t)attn_mask; }
+
+    enum { kNoMask, kWholeMask, kMaskTerms };
     int attn_mask;
     float scale;
     int kv_cache;
@@ -32,8 +39,9 @@ public:
 protected:
     struct Call {
         int heads_per_group;
-        Mat key, value;  // cache included, [groups][dst][...]
-        const Mat* mask;
+        Mat key, value;             // cache included, [groups][dst][...]
+        const Mat* mask;            // null: none as a whole
+        const Mat *rows, *columns;  // null: no MaskTerms
     };
     // Checks the inputs, creates the outputs and fills those of the cache.
     int prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt,

@@ -75,22 +75,28 @@ void AttentionCall::record_whole(Recorder& r) const {
     HeadSteps seen = q;
     if (mask) {
         const bool each = mask->shape.dims == 3 && mask->shape.c > 1;
-        seen = {mask, (uint32_t)keys, 1, each ? (uint32_t)queries * keys : 0};
+        const uint32_t row = (uint32_t)mask->shape.w;
+        seen = {mask, row, columns ? (uint32_t)columns->shape.w : 1,
+                each ? (uint32_t)queries * row : 0};
     }
-    const std::vector<Binding> bindings = {r.read(*q.value), r.read(*k.value), r.read(*v.value),
-                                           r.read(*seen.value), r.write(*y.value)};
+    const Value& beside = columns ? *columns : *seen.value;
+    const std::vector<Binding> bindings = {r.read(*q.value),    r.read(*k.value),  r.read(*v.value),
+                                           r.read(*seen.value), r.write(*y.value), r.read(beside)};
+    const int kind = (mask != nullptr) + (columns != nullptr);
+    Words words = push(seen);
+    words.push_back(beside.first);
     if (fits_rows(r)) {
-        r.dispatch(Shader::attention_row, {mask != nullptr, kRowThreads}, bindings, push(seen),
-                   (uint32_t)queries, (uint32_t)heads, (uint32_t)y.value->shape.n);
+        r.dispatch(Shader::attention_row, {kind, kRowThreads}, bindings, words, (uint32_t)queries,
+                   (uint32_t)heads, (uint32_t)y.value->shape.n);
         return;
     }
     const bool units = fits_units(r);
     const Words constants =
-        units ? Words{mask != nullptr, size, out_size, 4 * r.device().features().matrix.subgroup}
-              : Words{mask != nullptr, (out_size + 63) / 64, size <= kKeptValues};
-    r.dispatch(units ? Shader::attention_matrix : Shader::attention, constants, bindings,
-               push(seen), (uint32_t)(units ? (queries + kQueries - 1) / kQueries : queries),
-               (uint32_t)heads, (uint32_t)y.value->shape.n);
+        units ? Words{kind, size, out_size, 4 * r.device().features().matrix.subgroup}
+              : Words{kind, (out_size + 63) / 64, size <= kKeptValues};
+    r.dispatch(units ? Shader::attention_matrix : Shader::attention, constants, bindings, words,
+               (uint32_t)(units ? (queries + kQueries - 1) / kQueries : queries), (uint32_t)heads,
+               (uint32_t)y.value->shape.n);
 }
 
 bool AttentionCall::has_row_threads(const Recorder& r) {

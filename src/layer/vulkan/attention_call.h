@@ -17,6 +17,8 @@ struct AttentionCall {
     float scale;
     HeadSteps q, k, v, y;
     const Value* mask;  // null: none
+    // Of keys on a grid, whose rows `mask` is for; null: the mask is whole.
+    const Value* columns = nullptr;
 
     // Whether there is a shader for these sizes.
     static bool fits(int queries, int heads, int size, int out_size);

@@ -40,17 +40,18 @@ public:
     bool supports(const Shapes& in, const Shapes& out) const override {
         return items_fit(in, out[0].n) && out[0].n <= 65535 &&
                AttentionCall::fits(in[0].h, in[0].c, in[0].w, in[2].w) &&
-               (!layer_.attn_mask || AttentionCall::fits_mask(in[3], in[0].c));
+               (!layer_.attn_mask || AttentionCall::fits_mask(in[3], in[0].c)) &&
+               (layer_.attn_mask != SDPA::kMaskTerms || in[3].n == in[4].n);
     }
     bool takes_empty(size_t index) const override {
-        return layer_.kv_cache && index >= first_cache();
+        return layer_.kv_cache && index >= layer_.first_cache();
     }
     bool fuses(StepFusion fusion, const Shapes&, const Shapes&) const override {
         return (fusion == StepFusion::kRepeated || fusion == StepFusion::kRotated) &&
                layer_.kv_cache;
     }
     int cache_of(size_t index) const override {
-        return layer_.kv_cache && index > 0 ? (int)(first_cache() + index - 1) : -1;
+        return layer_.kv_cache && index > 0 ? (int)(layer_.first_cache() + index - 1) : -1;
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
         return record_fused(r, in, out, Fused());
@@ -80,19 +81,19 @@ public:
         call.q = heads_of(query), call.k = heads_of(*key), call.v = heads_of(*value);
         call.y = heads_of(out[0]);
         call.mask = layer_.attn_mask ? &in[3] : nullptr;
+        call.columns = layer_.attn_mask == SDPA::kMaskTerms ? &in[4] : nullptr;
         call.record(r);
         return kOk;
     }
 
 private:
-    size_t first_cache() const { return layer_.attn_mask ? 4 : 3; }
     float scale_of(const Shape& q) const {
         return layer_.scale == 0.f ? 1.f / sqrtf((float)q.w) : layer_.scale;
     }
     void append(Recorder& r, const Values& in, const Values& out,
                 const Fused::Rotary& rotary) const {
         for (size_t i = 0; i < 2; i++) {
-            const Value& past = in[first_cache() + i];
+            const Value& past = in[layer_.first_cache() + i];
             const bool empty = past.shape.total() == 0;
             if (!empty && past.block != out[1 + i].block) copy_rows(r, past, out[1 + i], 0);
             const int first = empty ? 0 : past.shape.h;
@@ -108,15 +109,15 @@ private:
     bool fits_step(const Recorder& r, const Values& in, const Values& out,
                    const Fused& fused) const {
         const Fused::Rotary &q = fused.rotaries[0], &k = fused.rotaries[1];
-        if (!q.layer || !k.layer || in[0].shape.h != 1 || out[0].shape.n != 1 ||
-            !same_angles(q, k) || r.storage() == Storage::f32 ||
+        if (layer_.attn_mask == SDPA::kMaskTerms || !q.layer || !k.layer || in[0].shape.h != 1 ||
+            out[0].shape.n != 1 || !same_angles(q, k) || r.storage() == Storage::f32 ||
             step_threads(r, in[0].shape.w, out[0].shape.w) == 0 ||
             r.device().limits().maxPerStageDescriptorStorageBuffers < kStepBindings)
             return false;
         const bool pairs_fit = is_interleaved(*q.layer) || in[0].shape.w % 8 == 0;
         if (!pairs_fit || in[0].shape.w % 4 || in[0].first % 4 || out[0].first % 4) return false;
         for (size_t i = 1; i < 3; i++) {
-            const Value& past = in[first_cache() + i - 1];
+            const Value& past = in[layer_.first_cache() + i - 1];
             if (past.shape.total() == 0 || past.block != out[i].block || in[i].first % 4 ||
                 in[0].shape.c % in[i].shape.c || out[i].shape.c % in[i].shape.c ||
                 out[i].shape.w % 4 || out[i].first % 4 || out[i].strides().c % 4)

@@ -19,8 +19,14 @@ enum { kFewQueries = 4 };
 // Four tiles; on tile units whole pairs of tiles.
 enum { kBlockTiles = 4, kTileBlock = 2 * kUnitTiles * kUnitRows };
 
-const float* mask_row(const AttentionHead& h, int query) {
-    return h.mask ? h.mask + (size_t)query * h.dst : nullptr;
+// The mask of a query, or null; one of MaskTerms is made in `made`.
+const float* mask_row(const KernelSet& kernels, const AttentionHead& h, size_t query, float* made) {
+    if (h.mask) return h.mask + query * h.dst;
+    const MaskTerms& t = h.terms;
+    if (!t.rows) return nullptr;
+    kernels.attention->sum_grid(t.rows + query * t.height, t.height, t.columns + query * t.width,
+                                t.width, made);
+    return made;
 }
 
 // mask: of the query, or null. total: see SoftmaxRow.
@@ -33,15 +39,17 @@ void softmax_scores(SoftmaxRow softmax_row, const AttentionHead& h, const float*
         softmax_row(scores, h.dst, scale, mask, total);
 }
 
-// One query: keys and values are read where they lie.
-void attend_query(const KernelSet& kernels, const AttentionHead& h, int i, float* scores) {
+// One query: keys and values are read where they lie. scores, mask: memory of h.dst values.
+void attend_query(const KernelSet& kernels, const AttentionHead& h, int i, float* scores,
+                  float* mask) {
     const AttentionKernels& k = *kernels.attention;
     const float* q = h.q.data + i * h.q.row;
     if (h.k.column == 1)
         k.dot_rows(q, h.size, h.k.data, h.k.row, h.dst, h.scale, scores);
     else
         k.sum_rows(q, h.size, h.k.data, h.k.column, h.dst, h.scale, scores);
-    softmax_scores(kernels.norm->softmax_row, h, mask_row(h, i), 1.f, scores, nullptr);
+    softmax_scores(kernels.norm->softmax_row, h, mask_row(kernels, h, i, mask), 1.f, scores,
+                   nullptr);
     float* out = h.out + i * h.out_row;
     if (h.v.column == 1)
         k.sum_rows(scores, h.dst, h.v.data, h.v.row, h.out_size, 1.f, out);
@@ -155,7 +163,7 @@ struct BlockPlan {
 
 // Packed keys and values of a head, and a thread's memory. rows: where heads are stored in 16 bits,
 // so many floats as a block's queries and its outputs, or all keys or values. mask: a row, where
-// masks are stored so.
+// masks are stored so or made of MaskTerms.
 struct BlockMemory {
     const float *keys, *values, *zeros;
     float *scores, *workspace, *rows, *mask;
@@ -175,12 +183,13 @@ void divide(const KernelSet& kernels, float by, float* row, int count) {
 
 // The softmax of the scores of a block's queries from `first` on, in place.
 // totals: those that their sums of values are divided by, if these are.
-void softmax_block(const AttentionHead& h, const BlockPlan& plan, int first,
-                   const StorageKernels* stored_mask, const BlockMemory& memory, float* totals) {
+void softmax_block(const KernelSet& kernels, const AttentionHead& h, const BlockPlan& plan,
+                   int first, const StorageKernels* stored_mask, const BlockMemory& memory,
+                   float* totals) {
     for (size_t i = 0; i < plan.scores_of.m; i++) {
         const size_t query = first + i;
         float* const scores = memory.scores + i * plan.scores_of.c_row;
-        const float* mask = mask_row(h, (int)query);
+        const float* mask = mask_row(kernels, h, query, memory.mask);
         const uint16_t* const narrow = (const uint16_t*)h.mask + query * h.dst;
         if (plan.sums.softmax) {
             const bool is_narrow = mask && stored_mask;
@@ -211,7 +220,7 @@ void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockP
     g.c = memory.scores;
     plan.scores->run(g, memory.workspace);
     float totals[kTileBlock];
-    softmax_block(h, plan, first, types.mask, memory, totals);
+    softmax_block(kernels, h, plan, first, types.mask, memory, totals);
     g = plan.sums.shape;
     g.a = memory.scores;
     g.b = memory.values, g.bias = memory.zeros;
@@ -251,10 +260,11 @@ struct Work {  // partitions of it: (head, block of queries)
 int attend_queries(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int threads,
                    const Option& opt) {
     const int src = heads[0].src, count = (int)heads.size() * src;
-    Mat scores(heads[0].dst, threads, (size_t)4u, opt.workspace_allocator);
-    if (scores.empty()) return kOutOfMemory;
+    Mat rows(heads[0].dst, 2 * threads, (size_t)4u, opt.workspace_allocator);
+    if (rows.empty()) return kOutOfMemory;
     run_tasks(count, threads, [&](int64_t i, int thread) {
-        attend_query(kernels, heads[i / src], (int)(i % src), scores.row(thread));
+        attend_query(kernels, heads[i / src], (int)(i % src), rows.row(2 * thread),
+                     rows.row(2 * thread + 1));
     });
     return kOk;
 }
@@ -309,7 +319,8 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
     const size_t widest = std::max(h0.size, h0.out_size);
     const int widened = std::max(stored.queries ? rows : 0, stored.keys ? h0.dst : 0);
     QUOLL_RETURN_IF_ERROR(product_memory(widest * widened, threads, allocator, &stored_rows));
-    if (stored.mask) QUOLL_RETURN_IF_ERROR(product_memory(h0.dst, workers, allocator, &masks));
+    if (stored.mask || h0.terms.rows)
+        QUOLL_RETURN_IF_ERROR(product_memory(h0.dst, workers, allocator, &masks));
     run_tasks(2 * groups, threads, [&](int64_t i, int thread) {
         const AttentionHead& h = heads[i / 2 * per_group];
         const ProductPlan& plan = i % 2 ? *whole.sums.product : *whole.scores;

@@ -15,6 +15,10 @@ typedef void (*DotRows)(const float* x, size_t n, const float* rows, size_t step
 typedef void (*SumRows)(const float* x, size_t count, const float* rows, size_t step, size_t n,
                         float scale, float* out);
 
+// out[y * width + x] = rows[y] + columns[x], for y < height and x < width.
+typedef void (*SumGrid)(const float* rows, size_t height, const float* columns, size_t width,
+                        float* out);
+
 // Pairs (x0, x1) become (x0 c - x1 s, x0 s + x1 c). turn_halves: pair i is x[i] and x[half + i],
 // and the second result takes c and s from `second` on; turn_pairs: it is x[2 i] and x[2 i + 1],
 // and second is 0. out is not x.

@@ -77,6 +77,16 @@ void sum_rows(const float* x, size_t count, const float* rows, size_t step, size
         sum_group<1>(x, count, rows + i, step, s::min_size(n - i, L), scale, out + i);
 }
 
+void sum_grid(const float* rows, size_t height, const float* columns, size_t width, float* out) {
+    using V = s::vecf<s::kLanes>;
+    for (size_t y = 0; y < height; y++, out += width) {
+        const V row = V::set(rows[y]);
+        size_t x = 0;
+        for (; x + s::kLanes <= width; x += s::kLanes) (row + V::load(columns + x)).store(out + x);
+        if (x < width) (row + V::load_n(columns + x, width - x)).store_n(out + x, width - x);
+    }
+}
+
 void turn_halves(const float* x, const float* c, const float* sine, size_t half, size_t second,
                  float* out) {
     using V = s::vecf<s::kLanes>;

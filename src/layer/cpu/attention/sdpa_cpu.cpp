@@ -50,8 +50,10 @@ private:
         const bool stored = narrow && plan.blocks && bottoms[1].dtype == DType::bf16 &&
                             bottoms[2].dtype == DType::bf16;
         std::vector<Mat> in(bottoms), wide;
-        for (size_t i = 0; i < in.size() && !stored; i++)
-            if (!in[i].empty()) QUOLL_RETURN_IF_ERROR(widened(bottoms[i], opt, &in[i]));
+        // MaskTerms are few.
+        for (size_t i = 0; i < in.size(); i++)
+            if (!in[i].empty() && (!stored || (i >= 3 && attn_mask == kMaskTerms)))
+                QUOLL_RETURN_IF_ERROR(widened(bottoms[i], opt, &in[i]));
         const bool rounds = narrow && !stored;
         Option temporary = opt;
         temporary.blob_allocator = opt.workspace_allocator;

@@ -5,7 +5,7 @@
 #include "storage.glsl"
 #include "math.glsl"
 
-layout(constant_id = 0) const bool kMask = false;
+layout(constant_id = 0) const int kMask = 0;  // mask.glsl
 layout(constant_id = 1) const int kParts = 1;  // values of an output, in 64s
 layout(constant_id = 2) const bool kKept = true;  // whether `query` has room for a query
 layout(local_size_x = 64) in;
@@ -14,6 +14,7 @@ READS(1, Keys, k);
 READS(2, Values, v);
 READS(3, Masks, masks);
 WRITES(4, Output, y);
+READS(5, Columns, columns);
 // Steps from row to row, from value to value, from head to head, from item to item.
 struct Matrix {
     int first, row, column, head, item;
@@ -22,7 +23,9 @@ layout(push_constant) uniform Push {
     int queries, keys, size, out_size, heads_per_group;
     Matrix q_, k_, v_, y_, mask_;
     float scale;
+    int columns_first;
 };
+#include "mask.glsl"
 shared float query[512], scores[64], parts[64];
 
 int origin(Matrix m, int head) { return m.first + int(gl_WorkGroupID.z) * m.item + head * m.head; }
@@ -48,7 +51,7 @@ void main() {
     const int row = int(gl_WorkGroupID.x), head = int(gl_WorkGroupID.y);
     const int group = head / heads_per_group;
     const int from_q = origin(q_, head) + row * q_.row, from_k = origin(k_, group);
-    const int from_v = origin(v_, group), from_mask = origin(mask_, head) + row * mask_.row;
+    const int from_v = origin(v_, group), from_mask = mask_row(head, row);
     if (kKept)
         for (int l = thread; l < size; l += 64) query[l] = float(q[from_q + l * q_.column]);
     barrier();
@@ -65,7 +68,7 @@ void main() {
                 product += value * float(k[from + l * k_.column]);
             }
             score = product * scale;
-            if (kMask) score += float(masks[from_mask + j * mask_.column]);
+            if (kMask != 0) score += mask_of(from_mask, j);
         }
         const float now = larger(most, reduced(score, false));
         const bool nothing = now == -kInfinity;

@@ -13,7 +13,7 @@
 #include "pairs.glsl"
 #include "math.glsl"
 
-layout(constant_id = 0) const bool kMask = false;
+layout(constant_id = 0) const int kMask = 0;  // mask.glsl
 layout(constant_id = 1) const uint kSize = 64;  // values of a query and a key, a multiple of 16
 layout(constant_id = 2) const uint kOut = 64;   // of a value, likewise
 layout(constant_id = 3) const uint kThreads = 128;  // at least 128
@@ -23,6 +23,7 @@ layout(set = 0, binding = 1) readonly buffer Keys { uvec4 k[]; };
 layout(set = 0, binding = 2) readonly buffer Values { uvec4 v[]; };
 READS(3, Masks, masks);
 WRITES4(4, Output, y);
+READS(5, Columns, columns);
 // Steps from row to row, from value to value (1), from head to head, from item to item.
 struct Matrix {
     int first, row, column, head, item;
@@ -31,7 +32,10 @@ layout(push_constant) uniform Push {
     int queries, keys, size, out_size, heads_per_group;
     Matrix q_, k_, v_, y_, mask_;
     float scale;
+    int columns_first;
 };
+
+#include "mask.glsl"
 
 const uint kEdge = 16, kKeys = 64, kSubgroups = 4;
 const uint kSize8 = kSize / 8, kOut8 = kOut / 8;
@@ -128,7 +132,7 @@ void main() {
     const bool works = thread < 128;
     const uint local = thread / 8 % kEdge, part = thread % 8;
     const int row = min(first_row + int(local), queries - 1);
-    const int from_mask = origin(mask_, head) + row * mask_.row;
+    const int from_mask = mask_row(head, row);
     float most = -kInfinity, sum = 0.0;
     const uint kMade = (kOut / 4 + 7) / 8;
     vec4 total[kMade];
@@ -144,7 +148,7 @@ void main() {
         [[unroll]] for (uint i = 0; i < 8; i++) {
             const int j = first + int(part * 8 + i);
             score[i] = scores[local * kPitchScores + part * 2 + i / 4][i % 4] * scale;
-            if (kMask && j < keys) score[i] += float(masks[from_mask + j * mask_.column]);
+            if (kMask != 0 && j < keys) score[i] += mask_of(from_mask, j);
             if (j >= keys) score[i] = -kInfinity;
             highest = larger(highest, score[i]);
         }

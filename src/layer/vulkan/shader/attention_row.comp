@@ -6,12 +6,13 @@
 #include "math.glsl"
 #include "storage.glsl"
 
-layout(constant_id = 0) const bool kMask = false;
+layout(constant_id = 0) const int kMask = 0;  // mask.glsl
 layout(constant_id = 1) const int kThreads = 64;
 layout(local_size_x_id = 1) in;
 READS(0, Queries, q);
 READS(3, Masks, masks);
 WRITES(4, Output, y);
+READS(5, Columns, columns);
 READS4(1, Keys, k);
 READS4(2, Values, v);
 // Steps from row to row, from value to value, from head to head, from item to item.
@@ -22,7 +23,9 @@ layout(push_constant) uniform Push {
     int queries, keys, size, out_size, heads_per_group;
     Matrix q_, k_, v_, y_, mask_;
     float scale;
+    int columns_first;
 };
+#include "mask.glsl"
 int origin(Matrix m, int head) { return m.first + int(gl_WorkGroupID.z) * m.item + head * m.head; }
 shared float query[512], scores[kThreads], parts[kThreads];
 shared vec4 outputs[kThreads];
@@ -60,7 +63,7 @@ void main() {
     const int row = int(gl_WorkGroupID.x), head = int(gl_WorkGroupID.y);
     const int from_q = origin(q_, head) + row * q_.row, from_k = origin(k_, head / heads_per_group);
     const int from_v = origin(v_, head / heads_per_group);
-    const int from_mask = origin(mask_, head) + row * mask_.row, mask_column = mask_.column;
+    const int from_mask = mask_row(head, row);
     const int old = keys;
     const int lanes = out_size / 4, groups = kThreads / lanes;
     const int lane = thread % lanes, group = thread / lanes;
@@ -73,7 +76,7 @@ void main() {
         const int j = first + thread, count = min(kThreads, end - first);
         float score = -kInfinity;
         if (j < min(old, end)) score = score_of((from_k + j * k_.row) / 4);
-        if (kMask && j < end) score += float(masks[from_mask + j * mask_column]);
+        if (kMask != 0 && j < end) score += mask_of(from_mask, j);
         const float now = larger(most, reduced(score, false));
         const bool nothing = now == -kInfinity;
         const float kept = nothing ? 0.0 : exact_exp(most - now);
