@@ -122,8 +122,9 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     activation_ = FusedActivation(*kernels_, Activation(s.activation_type, s.activation_params),
                                   opt.use_bf16_storage);
     candidates_ = ConvCandidates();
-    whole_blocks_ = pair_ == 1 && opt.use_packing_layout && kernels_->lanes > 1 &&
-                    (in_pack_ != kernels_->lanes || out_pack_ != kernels_->lanes);
+    if (kCopiesToWholeBlocks)
+        whole_blocks_ = pair_ == 1 && opt.use_packing_layout && kernels_->lanes > 1 &&
+                        (in_pack_ != kernels_->lanes || out_pack_ != kernels_->lanes);
     candidates_.winograd = !planar() && winograd_candidate(s, opt);
     if (s.axes < 3 && pair_ == 1) {
         candidates_.split = split_kernels_for(opt);
