@@ -141,10 +141,9 @@ void sample_points(const GridPoints& t) {
         Taps x, y;
         taps_of(t.across, t.taps, from_grid(t.across, Points::load_n(t.x + i, left)), &x);
         taps_of(t.down, t.taps, from_grid(t.down, Points::load_n(t.y + i, left)), &y);
-        for (int v = 0; v < t.taps; v++) {
-            y.index[v] = y.index[v] * Points::set((float)t.across.size);
-            if (t.begin) y.index[v] = y.index[v] + Points::load_n(t.begin + i, left);
-        }
+        const Points begin = t.begin ? Points::load_n(t.begin + i, left) : Points::zero();
+        for (int v = 0; v < t.taps; v++)
+            y.index[v] = fma(y.index[v], Points::set((float)t.across.size), begin);
         for (int q = 0; q < t.channels; q++) {
             const float* plane = t.image + q * t.image_step;
             Points sum = Points::zero();
