@@ -72,6 +72,20 @@ int fuse_norm_activation(LayerGraph& graph, int index, const LayerMaker&) {
     return 1;
 }
 
+int fuse_sum_relu(LayerGraph& graph, int index, const LayerMaker&) {
+    auto* sum = graph.as<BinaryOp>(index);
+    const int next = graph.only_reader(index);
+    if (!BinaryOp::kTakesRelu || !sum || next < 0 || sum->op_type != BinaryOp::ADD ||
+        sum->with_scalar || sum->relu || sum->bottoms.size() != 2 ||
+        activation_of(graph, next).type != kActivationReLU)
+        return 0;
+#if defined(__x86_64__) || defined(__i386__)  // as BinaryOp::kTakesRelu
+    sum->relu = true;
+#endif
+    graph.absorb(index, next, false, "ReLU into a sum");
+    return 1;
+}
+
 int fuse_norm_rounding(LayerGraph& graph, int index, const LayerMaker&) {
     auto* norm = graph.as<InstanceNorm>(index);
     if (!norm || norm->bytes) return 0;

@@ -63,6 +63,11 @@ int fuse_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // them there. Not for files, which have no place for it, nor for back ends, which would have to do
 // the same.
 int fuse_norm_activation(LayerGraph& graph, int index, const LayerMaker& make);
+// A ReLU into the sum of two blobs before it, where no convolution takes the sum. Likewise.
+int fuse_sum_relu(LayerGraph& graph, int index, const LayerMaker& make);
+// BatchAxis on the grid and on the output of a GridSample, and the scaling of coordinates that were
+// cut from one another for it, into the layer. Likewise.
+int fuse_grid(LayerGraph& graph, int index, const LayerMaker& make);
 // The AffineDequantize before an InstanceNorm and the AffineQuantize behind it into it. Likewise.
 int fuse_norm_rounding(LayerGraph& graph, int index, const LayerMaker& make);
 // An operation with a scalar into the one before it, after all other passes, which look at single

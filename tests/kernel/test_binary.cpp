@@ -120,4 +120,27 @@ TEST_P(Binary, special_arguments) {
 INSTANTIATE_TEST_SUITE_P(Kernels, Binary, ::testing::ValuesIn(kEntries),
                          [](const auto& info) { return std::string(info.param.name); });
 
+#if defined(__x86_64__) || defined(__i386__)
+TEST(BinarySums, relu) {
+    for (Isa isa : available_isas())
+        for (size_t n : {1, 7, 8, 16, 31, 64, 77}) {
+            const BinaryKernels& k = *kernel_set(isa).binary;
+            Guarded<float> a(n), b(n), out(n);
+            for (size_t i = 0; i < n; i++) {
+                a[i] = (float)((int)(i * 37 % 101) - 50) * .37f;
+                b[i] = (float)((int)(i * 53 % 97) - 48) * .41f;
+            }
+            if (n > 7) a[3] = NAN, a[4] = -INFINITY, b[5] = INFINITY;
+            k.add_relu(a.data(), b.data(), out.data(), n);
+            for (size_t i = 0; i < n; i++) {
+                const float sum = a[i] + b[i];
+                if (isnan(sum))
+                    ASSERT_TRUE(isnan(out[i])) << isa_name(isa);
+                else
+                    ASSERT_EQ(sum < 0.f ? 0.f : sum, out[i]) << isa_name(isa) << " " << i;
+            }
+        }
+}
+#endif
+
 }  // namespace

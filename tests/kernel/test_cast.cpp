@@ -196,6 +196,27 @@ TEST(Cast, clamps) {
             }
 }
 
+TEST(Cast, relu_of_sums) {
+    for (const KernelSet* set : kernel_sets())
+        for (const Conversions& c : kConversions)
+            for (size_t count : {1, 5, 16, 31, 32, 64, 77, 300}) {
+                const StorageKernels& k = *storage_kernels(*set, c.dtype);
+                if (!k.add_relu) continue;
+                Guarded<uint16_t> a(count), b(count), sum(count), out(count);
+                for (size_t i = 0; i < count; i++) {
+                    a[i] = c.narrow(((int)(i * 37 % 101) - 50) * .37f);
+                    b[i] = c.narrow(((int)(i * 53 % 97) - 48) * .41f);
+                }
+                if (count > 5) a[3] = c.narrow(NAN), a[4] = c.narrow(-INFINITY);
+                k.add.vectors(a.data(), b.data(), sum.data(), count);
+                k.add_relu(a.data(), b.data(), out.data(), count);
+                for (size_t i = 0; i < count; i++)
+                    expect_same(out[i], c.widen(sum[i]) < 0 ? 0 : sum[i], c, *set, "sum");
+                k.add_relu(a.data(), b.data(), a.data(), count);
+                for (size_t i = 0; i < count; i++) ASSERT_EQ(a[i], out[i]) << i;
+            }
+}
+
 // k rows by n columns, values that bf16 holds, and a row that has all bits of floats.
 struct RowTimes {
     RowTimes(const KernelSet& kernels, size_t columns, size_t rows)

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "guarded.h"
+#include "layer/cpu/conv/conv_algorithm.h"
+#include "layer/cpu/conv/whole_blocks.h"
 #include "layer/cpu/gemm/conv_plan.h"
 
 using namespace quoll;
@@ -315,6 +317,61 @@ TEST(ConvPlan, random_shapes) {
             check_conv(*set, t, in_pack, out_pack, i % 5 == 0, i % 7, 1 + i % 2);
             ASSERT_FALSE(HasFatalFailure()) << "case " << i;
         }
+    }
+}
+
+// ---------------------------------------------------------------- channels in whole blocks
+
+// Channel c of element i of a blob.
+size_t place(const ChannelBlocksOf& blob, int c, size_t i) {
+    return c / blob.pack * blob.step + i * blob.pack + c % blob.pack;
+}
+
+TEST(WholeBlocks, copies_there_and_back) {
+    for (const KernelSet* set : all_sets()) {
+        const int lanes = set->lanes;
+        for (int pack : {1, 4, 8})
+            for (int channels : {pack, lanes, lanes + pack, 3 * lanes - pack, 40 * pack}) {
+                if (!kCopiesToWholeBlocks || lanes % pack || channels % pack || set->half) continue;
+                for (size_t elements : {1, 7, 33}) {
+                    const size_t step = elements * pack + 3;
+                    const ChannelBlocksOf blob = {channels, pack, elements, step};
+                    const size_t size = (channels / pack - 1) * step + elements * pack;
+                    Guarded<float> from(size), back(size);
+                    fill(from);
+                    for (float& v : back) v = 55.f;
+                    const int blocks = (channels + lanes - 1) / lanes;
+                    Mat whole((int)elements, 1, blocks, (size_t)4u * lanes, lanes);
+                    copy_to_whole_blocks(*set, from.data(), blob, whole, 2);
+                    for (int c = 0; c < blocks * lanes; c++)
+                        for (size_t i = 0; i < elements; i++)
+                            ASSERT_EQ(
+                                c < channels ? from[place(blob, c, i)] : 0.f,
+                                ((const float*)whole.channel(c / lanes))[i * lanes + c % lanes])
+                                << isa_name(set->isa) << " " << pack << " " << channels;
+                    copy_from_whole_blocks(*set, whole, back.data(), blob, 2);
+                    for (int c = 0; c < channels; c++)
+                        for (size_t i = 0; i < elements; i++)
+                            ASSERT_EQ(from[place(blob, c, i)], back[place(blob, c, i)])
+                                << isa_name(set->isa) << " " << pack << " " << channels;
+                }
+            }
+    }
+}
+
+// 242 channels, as in the updates of RAFT.
+TEST(WholeBlocks, winograd_takes_channels_that_fill_no_registers) {
+    for (Isa isa : available_isas()) {
+        const KernelSet& set = kernel_set(isa);
+        if (!kCopiesToWholeBlocks || set.lanes < 8) continue;
+        ConvShape shape = {};
+        shape.x = {20, 20, 3, 1, 1, 1}, shape.y = {16, 16, 3, 1, 1, 1};
+        shape.in_channels = 242, shape.out_channels = 96;
+        shape.in_pack = 1, shape.out_pack = set.lanes;
+        const ConvCandidates all = {true, nullptr, nullptr};
+        EXPECT_EQ(ConvAlgorithm::kWinograd, choose_conv_algorithm(set, all, shape, false));
+        shape.in_channels = 3;
+        EXPECT_EQ(ConvAlgorithm::kDirect, choose_conv_algorithm(set, all, shape, false));
     }
 }
 

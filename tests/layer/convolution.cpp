@@ -100,6 +100,12 @@ static const std::vector<LayerCase> kCases = {
     with_add(conv(Shape(20, 21, 64), 48, 3, "4=1 9=4"), Shape(20, 21, 48)).error_growth(20),
     with_add(conv(Shape(25, 23, 64), 64, 3, "3=2 4=1 5=1 9=1"), Shape(13, 12, 64)).error_growth(20),
     conv(Shape(27, 18, 64), 80, 3, "3=2 4=0 14=1 15=0 16=1 9=2 -23310=1,0.1").error_growth(20),
+    // Channels that are no whole blocks, in copies that are: by Winograd's algorithm (x86).
+    conv(Shape(20, 21, 50), 48, 3, "5=1 4=1 9=1").error_growth(20),
+    with_add(conv(Shape(20, 21, 68), 50, 3, "4=1 9=1"), Shape(20, 21, 50)).error_growth(20),
+    with_add(conv(Shape(18, 17, 48), 52, 3, "4=1 5=1 9=4"), Shape(18, 17, 52)).error_growth(20),
+    conv(Shape(19, 22, 57), 56, 3, "2=2 4=2 5=1 9=2 -23310=1,0.1").error_growth(20),
+    conv(Shape(25, 23, 72), 88, 3, "3=2 4=1 5=1 9=1").error_growth(20),
     with_add(conv(Shape(11, 12, 13), 7, 3, "3=2 5=1 9=3 -23310=2,-0.3,0.4"), Shape(5, 5, 7)),
     with_add(conv(Shape(9, 9, 640), 24, 1, "5=1 9=6 -23310=2,0.2,0.5"), Shape(9, 9, 24)),
     // Shapes that differ.

@@ -15,6 +15,7 @@ static const std::vector<LayerCase> kCases = {
     // By Winograd's algorithm: windows of three slices, and of every other slice.
     conv_case(Shape(8, 9, 3, 32), 16, 3, "4=1 5=1 9=1").error_growth(20),
     conv_case(Shape(8, 8, 5, 16), 16, 3, "4=1 23=2 5=1 9=4").error_growth(20),
+    conv_case(Shape(8, 9, 3, 50), 36, 3, "4=1 5=1 9=1").error_growth(20),
     // int8 products, in packs that fill registers and that do not, rounded outputs, zero points.
     conv_case(Shape(6, 7, 5, 16), 32, 3, "4=1 5=1 8=1 9=1"),
     conv_case(Shape(7, 6, 8, 13), 7, 2, "3=2 4=1 24=0 17=2 16=2 5=1 8=1 18=0.5 9=4"),

@@ -11,6 +11,8 @@ static std::vector<LayerCase> cases() {
         for (const char* mode : {"5=0", "5=1", "5=2", "5=3"}) {
             add(Shape(9, 7, 3), std::string("1=2 2=1 ") + mode, 4);
             add(Shape(9, 8, 16), std::string("1=2 2=2 ") + mode, 4);
+            add(Shape(10, 9, 17), std::string("1=2 2=2 ") + mode, 4);
+            add(Shape(12, 8, 9), std::string("1=4 2=4 11=3 12=3 ") + mode, 12);
             add(Shape(10, 9, 12), std::string("1=3 2=2 3=1 ") + mode, 9);
             add(Shape(13, 12, 8), std::string("1=5 2=3 11=4 12=2 ") + mode, 20);
             add(Shape(11, 12, 7), std::string("1=3 2=4 ") + mode, 9);

@@ -314,6 +314,39 @@ TEST(Fusion, operations_with_scalars) {
     }
 }
 
+// In all forms of a sum, and in bf16.
+TEST(Fusion, relu_of_sums) {
+    const std::string norm = "Split s 1 2 in a b\nInstanceNorm n 1 1 a c 0=16 1=0.01\n";
+    for (const Shape& shape : {Shape(9, 7, 16), Shape(60, 50, 16), Shape(1, 1, 16)}) {
+        const std::string sum = norm + "BinaryOp p 2 1 b c d 0=0\nReLU r 1 1 d out\n";
+        expect_fused(sum, Weights().raw(32), shape, kChains ? 3 : 4);
+        // Leaky ones stay, and what others read.
+        expect_fused(norm + "BinaryOp p 2 1 b c d 0=0\nReLU r 1 1 d out 0=0.1\n", Weights().raw(32),
+                     shape, 4);
+        expect_fused(norm +
+                         "BinaryOp p 2 1 b c d 0=0\nSplit t 1 2 d e f\nReLU r 1 1 e g\n"
+                         "BinaryOp m 2 1 f g out 0=2\n",
+                     Weights().raw(32), shape, 5);
+        Net plain, fused;
+        Weights weights = Weights().raw(32), again = weights;
+        fused.opt.use_bf16_storage = true;
+        ASSERT_EQ(load(&plain, "Input in 0 1 in\n" + sum, &weights, false), kOk);
+        ASSERT_EQ(load(&fused, "Input in 0 1 in\n" + sum, &again, true), kOk);
+        const Mat want = run(plain, image(shape)), got = run(fused, image(shape));
+        for (int q = 0; q < want.c; q++)
+            for (int i = 0; i < want.w * want.h; i++)
+                ASSERT_NEAR(got.channel(q)[i], want.channel(q)[i], .04) << q << ", " << i;
+    }
+    // Rows that one operand repeats, and single values.
+    for (const char* other : {"0=5", "0=1 1=1 2=6", "0=5 1=7 2=6"}) {
+        const int values = strlen(other) == 3 ? 5 : other[2] == '1' ? 6 : 5 * 7 * 6;
+        expect_fused(std::string("MemoryData m 0 1 y ") + other +
+                         "\nInstanceNorm n 1 1 in a 0=6\n"
+                         "BinaryOp p 2 1 a y b 0=0\nReLU r 1 1 b out\n",
+                     Weights().raw(values).raw(12), Shape(5, 7, 6), kChains ? 4 : 5);
+    }
+}
+
 // Blobs of bf16, which have kernels of their own: as without fusion in f32, but for rounding.
 TEST(Fusion, normalised_bf16_and_operations_with_scalars) {
     const std::string norm = "Input in 0 1 in\nInstanceNorm n 1 1 in a 0=16 1=0.01\n";
@@ -358,6 +391,59 @@ TEST(Fusion, rounding_of_norms) {
                 ASSERT_NEAR(got.channel(q)[i], want.channel(q)[i], .0201) << q << ", " << i;
             }
         EXPECT_LE(others, 1 + all / 100);
+    }
+}
+
+// Points whose coordinates are scaled apart, items along an axis, as optical flow samples. Each of
+// its layers by itself stays where it is another's, too.
+TEST(Fusion, what_is_around_samples_of_a_grid) {
+    const std::string cut =
+        "MemoryData m 0 1 img 0=5 1=4 2=3\nSlice s 1 2 in x y -23300=2,1,1 1=3\n";
+    const std::string scale =
+        "BinaryOp a 1 1 x x1 0=2 1=1 2=2\nBinaryOp b 1 1 x1 x2 0=3 1=1 2=0.9\n"
+        "BinaryOp c 1 1 x2 x3 0=1 1=1 2=1\nBinaryOp d 1 1 y y1 0=7 1=1 2=0.3\n"
+        "BinaryOp e 1 1 y1 y2 0=0 1=1 2=-0.2\n";
+    const std::string items = "BatchAxis i 1 1 g gi\nGridSample p 2 1 img gi o ";
+    const std::string joins = "\nBatchAxis j 1 1 o out 0=1\n";
+    for (const char* mode : {"", "0=2", "0=3 1=2", "1=3 2=1"})
+        for (const Shape& shape : {Shape(2, 7, 5, 6), Shape(2, 40, 9, 1), Shape(2, 1, 1, 5)}) {
+            expect_fused(cut + scale + "Concat t 2 1 x3 y2 g 0=3\n" + items + mode + joins,
+                         Weights().raw(60), shape, kChains ? 3 : 12);
+            // The other way round, and along another axis.
+            expect_fused(cut + scale + "Concat t 2 1 y2 x3 g 0=3\n" + items + mode + joins,
+                         Weights().raw(60), shape, kChains ? 7 : 12);
+        }
+    // Without items; a power is left alone.
+    for (const Shape& shape : {Shape(2, 7, 5), Shape(2, 300, 2)}) {
+        const std::string apart =
+            "MemoryData m 0 1 img 0=5 1=4 2=3\nSlice s 1 2 in x y -23300=2,-233,-233 1=2\n";
+        expect_fused(apart + scale + "Concat t 2 1 x3 y2 g 0=2\nGridSample p 2 1 img g out\n",
+                     Weights().raw(60), shape, kChains ? 3 : 10);
+        expect_fused(apart + "BinaryOp a 1 1 x x1 0=6 1=1 2=2\n" +
+                         "Concat t 2 1 x1 y g 0=2\nGridSample p 2 1 img g out\n",
+                     Weights().raw(60), shape, 6);
+    }
+}
+
+// The blobs that are left out, too, are what they were.
+TEST(Fusion, coordinates_that_were_scaled_for_samples) {
+    const std::string text =
+        "Input in 0 1 in\nMemoryData m 0 1 img 0=5 1=4 2=3\nSlice s 1 2 in x y -23300=2,1,1 1=3\n"
+        "BinaryOp a 1 1 x x1 0=2 1=1 2=2\nConcat t 2 1 x1 y g 0=3\nBatchAxis i 1 1 g gi\n"
+        "GridSample p 2 1 img gi o\nBatchAxis j 1 1 o out 0=1\n";
+    Net plain, fused;
+    Weights weights = Weights().raw(60), again = weights;
+    ASSERT_EQ(load(&plain, text, &weights, false), kOk);
+    ASSERT_EQ(load(&fused, text, &again, true), kOk);
+    for (const char* blob : {"g", "x1", "o", "out"}) {
+        Mat got, want;
+        Extractor a = fused.create_extractor(), b = plain.create_extractor();
+        ASSERT_EQ(a.input("in", image(Shape(2, 7, 5, 6))), kOk);
+        ASSERT_EQ(b.input("in", image(Shape(2, 7, 5, 6))), kOk);
+        ASSERT_EQ(a.extract(blob, got), kOk) << blob;
+        ASSERT_EQ(b.extract(blob, want), kOk) << blob;
+        EXPECT_EQ(got.logical_shape(), want.logical_shape()) << blob;
+        if (want.n == 1) expect_near(got, want);
     }
 }
 

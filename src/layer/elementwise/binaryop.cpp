@@ -35,7 +35,7 @@ bool BinaryOp::is_neutral() const {
 float BinaryOp::value(float x, float y) const {
     switch (op_type) {
         case ADD:
-            return x + y;
+            return kTakesRelu && relu && x + y < 0.f ? 0.f : x + y;
         case SUB:
             return x - y;
         case MUL:
@@ -157,7 +157,10 @@ int BinaryOp::shape(const BinaryOp& s, const std::vector<Shape>& in, std::vector
     out.assign(1, in[0]);
     if (s.with_scalar) return kOk;
     int first[2];
-    return s.align(in[0], in[1], first, &out[0]);
+    QUOLL_RETURN_IF_ERROR(s.align(in[0], in[1], first, &out[0]));
+    // As ReLU says it.
+    return kTakesRelu && s.relu && in[0].dtype == DType::s32 ? same_f32_shapes(s, {out[0]}, out)
+                                                             : (int)kOk;
 }
 
 // Steps along the four axes c, d, h, w of the output; 0 where one value serves all indexes.

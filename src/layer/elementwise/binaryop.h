@@ -60,11 +60,18 @@ public:
     // An operation with a scalar on the result: a layer of the same net that the pass chain_scalars
     // found behind this one. Files have none.
     BinaryOp* then = nullptr;
-    // 1 where the library has to be small: no chains.
+    // 1 and 0 where the library has to be small: no chains, and no ReLU.
 #if defined(__x86_64__) || defined(__i386__)
-    enum {kLongestChain = 8};
+    enum {kLongestChain = 8, kTakesRelu = 1};
 #else
-    enum { kLongestChain = 1 };
+    enum { kLongestChain = 1, kTakesRelu = 0 };
+#endif
+    // max(0, y): a ReLU that the pass fuse_sum_relu found behind a sum of two inputs. Files have
+    // none.
+#if defined(__x86_64__) || defined(__i386__)
+    bool relu = false;
+#else
+    static constexpr bool relu = false;
 #endif
 };
 

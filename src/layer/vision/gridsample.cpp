@@ -18,10 +18,22 @@ void GridSample::params(GridSample& s, ParamVisitor& v) {
 
 void GridSample::weights(GridSample&, WeightVisitor&) {}
 
+void GridSample::take_fields(const GridSample& other) {
+    sample_type = other.sample_type, padding_mode = other.padding_mode;
+    align_corner = other.align_corner, permute_fusion = other.permute_fusion;
+    exact = other.exact, around = other.around;
+}
+
+// A blob of four axes as items of three.
+static Shape items_of(Shape s) {
+    if (s.dims == 4 && s.n == 1) s.dims = 3, s.n = s.c, s.c = s.d, s.d = 1;
+    return s;
+}
+
 int GridSample::shape(const GridSample& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (in.size() != 2) return s.fail("expected 2 inputs, got %zu", in.size());
-    const Shape &image = in[0], &grid = in[1];
-    if ((image.dims != 3 && image.dims != 4) || grid.dims != image.dims ||
+    const Shape &image = in[0], grid = s.around.grid_items ? items_of(in[1]) : in[1];
+    if ((image.dims != 3 && (image.dims != 4 || s.around.joins_items)) || grid.dims != image.dims ||
         (image.n != grid.n && image.n != 1 && grid.n != 1) || !accepts_float(s, image.dtype) ||
         grid.dtype != image.dtype)
         return s.fail("expected image and grid of 3 or of 4 axes of f32, got %s and %s",
@@ -38,6 +50,8 @@ int GridSample::shape(const GridSample& s, const std::vector<Shape>& in, std::ve
     if (axes == 2) out[0].h = s.permute_fusion ? grid.h : grid.c;
     if (axes == 3) out[0].h = s.permute_fusion ? grid.h : grid.d;
     if (axes == 3) out[0].d = s.permute_fusion ? grid.d : grid.c;
+    if (s.around.joins_items)
+        out[0].dims = 4, out[0].d = out[0].c, out[0].c = out[0].n, out[0].n = 1;
     return kOk;
 }
 

@@ -25,6 +25,20 @@ public:
     int align_corner;  // 1: -1 and 1 are the centres of the outer pixels, 0: their edges
     int permute_fusion;
     int exact;
+    // What the pass fuse_grid found around the layer: the outermost axis of a grid without a batch
+    // holds its items; the output is one blob, with its items along a new outermost axis; the
+    // points are at x * scale + offset, likewise y. Files have none of it, and the reference only
+    // has the shape rule.
+    struct Around {
+        bool grid_items = false, joins_items = false;
+        float scale[2] = {1.f, 1.f}, offset[2] = {0.f, 0.f};
+        bool scales() const {
+            return scale[0] != 1.f || scale[1] != 1.f || offset[0] != 0.f || offset[1] != 0.f;
+        }
+    };
+    Around around;
+    // Those of another layer: parameters, and what is around it.
+    void take_fields(const GridSample& other);
 };
 
 }  // namespace quoll

@@ -23,6 +23,9 @@ struct BinaryKernels {
 #define QUOLL_BINARY(name, functor) BinaryVariants name;
 #include "layer/cpu/binary/kernels.inc"
 #undef QUOLL_BINARY
+#if defined(__x86_64__) || defined(__i386__)
+    BinaryKernel add_relu;  // max(0, a + b); not where the library has to be small
+#endif
 };
 
 }  // namespace quoll

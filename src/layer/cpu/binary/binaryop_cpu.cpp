@@ -10,6 +10,7 @@
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/chunks.h"
 #include "layer/cpu/common/packing.h"
+#include "layer/cpu/unary/unary.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -86,6 +87,10 @@ BinaryOpCpu::Scalar BinaryOpCpu::scalar_of(int op_type, float b) {
 int BinaryOpCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(BinaryOp::create_pipeline(opt));
     variants_ = variants_of(op_type, *host_kernel_set().binary, &swapped_);
+#if defined(__x86_64__) || defined(__i386__)  // as kTakesRelu
+    sum_relu_ = {host_kernel_set().binary->add_relu, nullptr, nullptr};
+    if (relu) variants_ = &sum_relu_;
+#endif
     num_scalars_ = 0;
     for (const BinaryOp* s = with_scalar && kLongestChain > 1 ? this : nullptr; s; s = s->then)
         scalars_[num_scalars_++] = scalar_of(s->op_type, s->b);
@@ -160,6 +165,11 @@ struct Side {
 void apply(const BinaryVariants& f, const Side& a, const Side& b, float* out, size_t n) {
     float pattern[kPatternSize];
     if (a.vector && b.vector) return f.vectors((const float*)a.data, (const float*)b.data, out, n);
+    if (BinaryOp::kTakesRelu && !f.vector_pattern) {  // a sum, and ReLU
+        const float slope = 0.f;
+        apply(host_kernel_set().binary->add, a, b, out, n);
+        return host_kernel_set().unary->relu(out, out, n, &slope);
+    }
     const Side& repeated = a.vector ? b : a;
     set_pattern((const float*)repeated.data, repeated.lanes, pattern);
     if (a.vector)
@@ -209,6 +219,12 @@ void apply_stored(const BinaryVariants& f, const Side& a, const Side& b,
     const BinaryKernels& all = *host_kernel_set().binary;
     if (&f == &all.add && apply_directly(storage.add, a, b, out, n)) return;
     if (&f == &all.mul && apply_directly(storage.mul, a, b, out, n)) return;
+#if defined(__x86_64__) || defined(__i386__)  // as kTakesRelu
+    const StoredBinary sum = {storage.add_relu, nullptr};
+    if (f.vectors == all.add_relu && sum.vectors && a.vector && b.vector &&
+        apply_directly(sum, a, b, out, n))
+        return;
+#endif
     float x[Chunks::kChunk], y[Chunks::kChunk];
     for (size_t first = 0; first < n; first += Chunks::kChunk) {
         const size_t count = std::min<size_t>(Chunks::kChunk, n - first);
@@ -482,8 +498,9 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
         return;
     const bool a_constant = layout_of(a.step, to.size, covered, pack) == kConstant;
     const bool b_constant = layout_of(b.step, to.size, covered, pack) == kConstant;
-    if (pack == 1 && covered > 1 && a_constant != b_constant && count > 1 && count <= 128 &&
-        outer_rows > (size_t)to.size[0] && layout_of(to.step, to.size, 1, 1) == kDense)
+    if (!relu && pack == 1 && covered > 1 && a_constant != b_constant && count > 1 &&
+        count <= 128 && outer_rows > (size_t)to.size[0] &&
+        layout_of(to.step, to.size, 1, 1) == kDense)
         return run_gathered(a, b, covered, count, out, opt);
     const int threads = threads_for(opt, (double)count * outer_rows * pack);
     parallel_for((int)outer_rows, threads, [&](int64_t row) {

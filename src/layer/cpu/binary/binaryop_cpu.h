@@ -56,7 +56,10 @@ private:
 
     const BinaryVariants* variants_ = nullptr;  // null: only the reference has it
     bool swapped_ = false;                      // f(b, a)
-    Scalar scalars_[kLongestChain];             // with_scalar: the operation, and those in `then`
+#if defined(__x86_64__) || defined(__i386__)    // as kTakesRelu
+    BinaryVariants sum_relu_ = {};              // of vectors alone
+#endif
+    Scalar scalars_[kLongestChain];  // with_scalar: the operation, and those in `then`
     int num_scalars_ = 0;
 };
 

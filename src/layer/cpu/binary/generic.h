@@ -30,6 +30,7 @@ QUOLL_BINARY_FUNCTOR(Remainder, s::remainder(a, b))
 // Equal operands may be infinite, whose difference is NaN.
 QUOLL_BINARY_FUNCTOR(Logaddexp, max(a, b) + select(a == b, V::set(0x1.62e43p-1f),
                                                    s::log1p(s::exp(-abs(a - b)))))
+QUOLL_BINARY_FUNCTOR(AddRelu, select(a + b < V::zero(), V::zero(), a + b))
 #undef QUOLL_BINARY_FUNCTOR
 
 template <class F>

@@ -11,6 +11,9 @@ const BinaryKernels QUOLL_ISA_TABLE(binary_kernels) = {
     {&binary_vectors<functor>, &binary_vector_pattern<functor>, &binary_pattern_vector<functor>},
 #include "layer/cpu/binary/kernels.inc"
 #undef QUOLL_BINARY
+#if defined(__x86_64__) || defined(__i386__)
+    &binary_vectors<AddRelu>,
+#endif
 };
 
 }  // namespace quoll

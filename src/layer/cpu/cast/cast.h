@@ -15,7 +15,7 @@ struct StoredBinary {
     void (*pattern)(const uint16_t* a, const float* b, uint16_t* out, size_t n);
 };
 
-// Whether there are any of StorageKernels' last three.
+// Whether there are any of StorageKernels' last four.
 #if defined(__x86_64__) || defined(__i386__)
 constexpr bool kHasStoredNorms = true;
 #else
@@ -41,6 +41,8 @@ struct StorageKernels {
                           const float* factor, const float* term, float low, float high);
     // y[i] = min(high, max(low, x[i])), i < n; y may be x.
     void (*clamp)(const uint16_t* x, uint16_t* y, size_t n, float low, float high);
+    // out[i] = max(0, a[i] + b[i]), as StoredBinary's.
+    void (*add_relu)(const uint16_t* a, const uint16_t* b, uint16_t* out, size_t n);
 };
 
 struct CastKernels {

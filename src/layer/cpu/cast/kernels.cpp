@@ -40,6 +40,13 @@ struct Add {
         return a + b;
     }
 };
+// NaN stays.
+struct AddRelu {
+    template <class V>
+    static QUOLL_INLINE V apply(V a, V b) {
+        return max(V::zero(), a + b);
+    }
+};
 struct Mul {
     template <class V>
     static QUOLL_INLINE V apply(V a, V b) {
@@ -308,7 +315,8 @@ constexpr StorageKernels storage() {
         k.sum = &sum<Type>;
 #if defined(__AVX2__)
         if constexpr (std::is_same_v<Type, StoredBf16>)
-            k.moments = &moments, k.scale_centred = &scale_centred, k.clamp = &clamp;
+            k.moments = &moments, k.scale_centred = &scale_centred, k.clamp = &clamp,
+            k.add_relu = &binary_vectors<Type, AddRelu>;
 #endif
     }
     return k;

@@ -24,6 +24,7 @@ bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& op
     shape.in_channels = in_channels_ / pair_;
     shape.in_pack = in_pack_ / pair_;
     shape.out_pack = out_pack_ / pair_;
+    shape = winograd_shape(shape);
     if (!kHasWinograd || !opt.use_winograd_convolution || !opt.use_winograd43_convolution ||
         group_ != 1 || s.axes < 2 || !WinogradPlan::is_supported(*kernels_, shape))
         return false;
@@ -121,6 +122,9 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     activation_ = FusedActivation(*kernels_, Activation(s.activation_type, s.activation_params),
                                   opt.use_bf16_storage);
     candidates_ = ConvCandidates();
+    if (kCopiesToWholeBlocks)
+        whole_blocks_ = pair_ == 1 && opt.use_packing_layout && kernels_->lanes > 1 &&
+                        (in_pack_ != kernels_->lanes || out_pack_ != kernels_->lanes);
     candidates_.winograd = !planar() && winograd_candidate(s, opt);
     if (s.axes < 3 && pair_ == 1) {
         candidates_.split = split_kernels_for(opt);

@@ -8,6 +8,7 @@
 
 #include "layer/cpu/common/few_kernels.h"
 #include "layer/cpu/conv/conv_algorithm.h"
+#include "layer/cpu/conv/whole_blocks.h"
 #include "layer/nn/convolution.h"
 #include "runtime/parts.h"
 
@@ -156,12 +157,18 @@ private:
     int run_groups(const Call& call, const Run& run) const;
 
     bool winograd_candidate(const ConvolutionFields& s, const Option& opt) const;
+    // As Winograd's algorithm takes it.
+    ConvShape winograd_shape(const ConvShape& shape) const {
+        return whole_blocks() ? with_whole_blocks(*kernels_, shape) : shape;
+    }
+    bool whole_blocks() const { return kCopiesToWholeBlocks && whole_blocks_; }
     ConvShape shape_of(const ConvGeometry& g) const;
     static ConvShape shape_of_halves(ConvShape shape);
     ConvAlgorithm choose(const ConvShape& shape) const;
     int pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Mat* weights) const;
     void pack_direct(const float* from, float* to) const;
-    int pack_winograd(int stride, Mat* weights) const;
+    int pack_winograd(const ConvShape& shape, Mat* weights) const;
+    int fill_weights(const ConvShape& shape, Mat* weights) const;
     int weights_for(const ConvShape& shape, ConvRunPlan* plan) const;
     int widen_weights(Mat* wide) const;
     bool drops_taps(const ConvolutionFields& s, const ConvGeometry& g) const;
@@ -198,6 +205,8 @@ private:
     int run_direct(const ConvRunPlan& plan, const Call& call, const Blobs& blobs) const;
     int run_winograd(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
                      const Option& opt) const;
+    int run_whole_blocks(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
+                         const Option& opt) const;
     int run_split(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
                   const Option& opt) const;
     int run_sliced(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
@@ -217,7 +226,8 @@ private:
     bool narrows() const { return kHasHalfStorage && narrows_; }
     bool narrows_ = false;  // outputs, of f32 and elempack 4, become f16 of elempack 8
     ConvCandidates candidates_ = {};
-    bool bf16_ = false;  // blobs will be bf16
+    bool bf16_ = false;          // blobs will be bf16
+    bool whole_blocks_ = false;  // Winograd's algorithm reads or writes copies
     int kernel_w_ = 1, kernel_h_ = 1, kernel_d_ = 1;
     int joined_ = 1,
         overlap_ = 0;  // groups of the layer in one of these, and of the last two in both

@@ -90,8 +90,51 @@ Mat workspace_of(const Plan& plan, int runs, const Option& opt) {
 
 }  // namespace
 
+// Runs on copies of what is not in whole blocks.
+int ConvRunner::run_whole_blocks(const ConvRunPlan& run, const Call& call, const Blobs& b,
+                                 const Option& opt) const {
+    const ConvShape& s = call.shape;
+    Call whole = call;
+    whole.shape = winograd_shape(s);
+    Blobs blobs = b;
+    const ChannelBlocksOf in_blob = {s.in_channels, s.in_pack, (size_t)s.x.in * s.y.in * s.z.in,
+                                     s.in_step};
+    const ChannelBlocksOf out_blob = {s.out_channels, s.out_pack,
+                                      (size_t)s.x.out * s.y.out * s.z.out, s.out_step};
+    const int lanes = kernels_->lanes;
+    Mat in, out;
+    if (in_blob.elements > INT_MAX || out_blob.elements > INT_MAX) return kOutOfMemory;
+    if (s.in_pack != lanes) {
+        in.create((int)in_blob.elements, 1, whole.shape.in_channels / lanes, 4u * lanes, lanes,
+                  opt.workspace_allocator);
+        if (in.empty()) return kOutOfMemory;
+        copy_to_whole_blocks(*kernels_, (const float*)b.in, in_blob, in, call.threads);
+        blobs.in = in.data;
+        whole.shape.in_step = in.cstep * lanes;
+    }
+    if (s.out_pack != lanes) {
+        out.create((int)out_blob.elements, 1, whole.shape.out_channels / lanes, 4u * lanes, lanes,
+                   opt.workspace_allocator);
+        if (out.empty()) return kOutOfMemory;
+        blobs.out = out.data;
+        whole.shape.out_step = out.cstep * lanes;
+        if (b.added) {
+            ChannelBlocksOf added = out_blob;
+            added.step = b.added_step;
+            copy_to_whole_blocks(*kernels_, (const float*)b.added, added, out, call.threads);
+            blobs.added = out.data, blobs.added_step = whole.shape.out_step;
+        }
+    }
+    QUOLL_RETURN_IF_ERROR(run_winograd(run, whole, blobs, opt));
+    if (!out.empty()) copy_from_whole_blocks(*kernels_, out, (float*)b.out, out_blob, call.threads);
+    return kOk;
+}
+
 int ConvRunner::run_winograd(const ConvRunPlan& run, const Call& call, const Blobs& b,
                              const Option& opt) const {
+    const int lanes = kernels_->lanes;
+    if (whole_blocks() && (call.shape.in_pack != lanes || call.shape.out_pack != lanes))
+        return run_whole_blocks(run, call, b, opt);
     const WinogradPlan plan(*kernels_, call.shape, kWinogradIn, call.threads);
     Mat workspace = workspace_of(plan, 1, opt);
     if (workspace.empty()) return kOutOfMemory;

@@ -47,8 +47,10 @@ int ConvRunner::join_weights(const Layer& layer, const ConvolutionFields& s) {
 }
 
 int ConvRunner::make_bias(const Layer& layer, const ConvolutionFields& s) {
-    const size_t floats = std::max(gemm_bias_size(*packing_->gemm, out_channels_),
-                                   SplitPlan::bias_size(out_channels_));
+    const size_t floats = std::max(
+        gemm_bias_size(*packing_->gemm,
+                       whole_blocks() ? out_channels_ + kernels_->lanes - 1 : out_channels_),
+        SplitPlan::bias_size(out_channels_));
     bias_.create((int)floats, group_);
     zeros_.create((int)floats);
     if (bias_.empty() || zeros_.empty()) {
@@ -76,31 +78,53 @@ void ConvRunner::pack_direct(const float* from, float* to) const {
     conv_pack_weights(*packing_->gemm, from, shape, to);
 }
 
-int ConvRunner::pack_winograd(int stride, Mat* weights) const {
+int ConvRunner::pack_winograd(const ConvShape& shape, Mat* weights) const {
     const GemmKernels& gemm = *packing_->gemm;
-    const size_t scratch_floats = WinogradPlan::pack_scratch(gemm, in_channels_, kernel_d_);
-    Mat scratch;
+    const size_t scratch_floats = WinogradPlan::pack_scratch(gemm, shape.in_channels, kernel_d_);
+    Mat scratch, raw = raw_weights_;
     if (scratch_floats <= INT_MAX) scratch.create((int)scratch_floats);
     if (scratch.empty()) return kOutOfMemory;
-    WinogradPlan::pack(*packing_, raw_weights_, in_channels_, kernel_d_, out_channels_, kWinogradIn,
-                       stride, *weights, scratch);
+    if (whole_blocks()) QUOLL_RETURN_IF_ERROR(fill_weights(shape, &raw));
+    WinogradPlan::pack(*packing_, raw, shape.in_channels, kernel_d_, shape.out_channels,
+                       kWinogradIn, shape.x.stride, *weights, scratch);
+    return kOk;
+}
+
+// The weights with zeros for the channels that `shape` has beyond the layer's.
+int ConvRunner::fill_weights(const ConvShape& shape, Mat* weights) const {
+    const size_t window = (size_t)kernel_w_ * kernel_h_ * kernel_d_;
+    const size_t row = in_channels_ * window, whole = shape.in_channels * window;
+    const size_t floats = whole * shape.out_channels;
+    Mat filled;
+    if (floats <= INT_MAX) filled.create((int)floats);
+    if (filled.empty()) return kOutOfMemory;
+    filled.fill(0.f);
+    for (int n = 0; n < out_channels_; n++)
+        memcpy((float*)filled + n * whole, (const float*)raw_weights_ + n * row,
+               row * sizeof(float));
+    *weights = filled;
     return kOk;
 }
 
 // Only what does not depend on the size of the input is used of the shape.
 int ConvRunner::pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Mat* weights) const {
     const TileShape tiles = tile_shape(shape);
+    ConvShape winograd = {};
+    winograd.in_channels = in_channels_, winograd.out_channels = out_channels_;
+    winograd = winograd_shape(winograd);
+    winograd.x.stride = shape.x.stride;
     const size_t values = (size_t)in_channels_ * kernel_w_ * kernel_h_ * kernel_d_;
     const size_t floats =
-        is_winograd(algorithm) ? WinogradPlan::packed_size(*packing_->gemm, in_channels_, kernel_d_,
-                                                           out_channels_, kWinogradIn)
+        is_winograd(algorithm)
+            ? WinogradPlan::packed_size(*packing_->gemm, winograd.in_channels, kernel_d_,
+                                        winograd.out_channels, kWinogradIn)
         : is_split(algorithm)  ? SplitPlan::packed_size(*candidates_.split, tiles) / 2
         : is_sliced(algorithm) ? SlicedPlan::packed_size(tiles)
                                : gemm_packed_size(*packing_->gemm, out_channels_, values);
     weights->release();
     if (floats <= INT_MAX) weights->create((int)floats, group_);
     if (weights->empty()) return kOutOfMemory;
-    if (is_winograd(algorithm)) return pack_winograd(shape.x.stride, weights);
+    if (is_winograd(algorithm)) return pack_winograd(winograd, weights);
     const float* from = raw_weights_;
     for (int g = 0; g < group_; g++, from += out_channels_ * values) {
         if (is_split(algorithm))

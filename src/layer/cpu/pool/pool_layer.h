@@ -34,6 +34,9 @@ private:
                 const Axis& z, Mat& top, const Option& opt) const;
     int windows_s8(const Mat& in, const Axis& x, const Axis& y, const Axis& z, Mat& top,
                    const Option& opt) const;
+    static bool are_side_by_side(const Axis& x, const Axis& y, const Mat& in);
+    int windows_of_planes(const KernelSet& kernels, const Mat& in, const Axis& ax, const Axis& ay,
+                          Mat& top, int threads, const Option& opt) const;
     // Maxima of f16 and bf16 blobs over windows of one or two axes.
     int max_of_stored(const Mat& in, const Axis& ax, const Axis& ay, Mat& top, int threads,
                       const Option& opt) const;

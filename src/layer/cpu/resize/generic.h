@@ -114,7 +114,8 @@ void sample_linear(const GridPoints& t) {
         linear_taps(t.across, from_grid(t.across, Points::load_n(t.x + i, left)), &x);
         linear_taps(t.down, from_grid(t.down, Points::load_n(t.y + i, left)), &y);
         const Points width = Points::set((float)t.across.size);
-        const Points top = y.index[0] * width, bottom = y.index[1] * width;
+        const Points begin = t.begin ? Points::load_n(t.begin + i, left) : Points::zero();
+        const Points top = fma(y.index[0], width, begin), bottom = fma(y.index[1], width, begin);
         const auto tap = [&](const float* plane, int u, int v) QUOLL_INLINE_LAMBDA {
             const Points at = (v ? bottom : top) + x.index[u];
             return select(x.inside[u] & y.inside[v], gather(plane, trunc_int(at)), Points::zero()) *
@@ -140,8 +141,9 @@ void sample_points(const GridPoints& t) {
         Taps x, y;
         taps_of(t.across, t.taps, from_grid(t.across, Points::load_n(t.x + i, left)), &x);
         taps_of(t.down, t.taps, from_grid(t.down, Points::load_n(t.y + i, left)), &y);
+        const Points begin = t.begin ? Points::load_n(t.begin + i, left) : Points::zero();
         for (int v = 0; v < t.taps; v++)
-            y.index[v] = y.index[v] * Points::set((float)t.across.size);
+            y.index[v] = fma(y.index[v], Points::set((float)t.across.size), begin);
         for (int q = 0; q < t.channels; q++) {
             const float* plane = t.image + q * t.image_step;
             Points sum = Points::zero();

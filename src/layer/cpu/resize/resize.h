@@ -39,6 +39,9 @@ struct GridPoints {
     int channels;
     float* out;  // n values of each channel, out_step floats apart
     size_t out_step;
+    // Null, or where the image of each point begins, in floats behind `image`; with what an image
+    // has they are at most kGridPixels.
+    const float* begin;
 };
 // Floats are exact indexes up to here.
 enum { kGridPixels = 1 << 24 };

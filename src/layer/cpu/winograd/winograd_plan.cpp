@@ -146,11 +146,6 @@ double WinogradPlan::cycles(const KernelSet& kernels, const ConvShape& s, const 
            transforms;
 }
 
-bool WinogradPlan::is_profitable(const KernelSet& kernels, const ConvShape& s) {
-    return is_supported(kernels, s) &&
-           cycles(kernels, s) < ConvPlan::cycles(kernels, s) * host_costs().winograd_margin;
-}
-
 size_t WinogradPlan::packed_size(const GemmKernels& kernels, size_t in_channels, size_t slices,
                                  size_t out_channels, int points) {
     return (size_t)points * points * gemm_packed_size(kernels, out_channels, in_channels * slices);

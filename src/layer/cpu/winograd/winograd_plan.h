@@ -39,8 +39,6 @@ public:
     // Whether the algorithm can compute it: 3 x 3 with stride 1, or 2 without dilation, any number
     // of slices with any stride; channels in blocks of one register.
     static bool is_supported(const KernelSet& kernels, const ConvShape& shape);
-    // Whether it is also expected to be faster than the direct algorithm.
-    static bool is_profitable(const KernelSet& kernels, const ConvShape& shape);
     // The cycles that one core is expected to need, for shapes that are supported.
     static double cycles(const KernelSet& kernels, const ConvShape& shape,
                          const CostTable& costs = host_costs());
