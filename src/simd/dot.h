@@ -95,6 +95,31 @@ QUOLL_INLINE V dot_of_four(V sum, [[maybe_unused]] V a, [[maybe_unused]] V b) {
     return sum;
 }
 
+// The products of the u8 values of a with the s8 values of b, two of which are added up in each
+// 16-bit half of a lane, where they must fit; and what is added to such halves, modulo 2^16.
+constexpr bool kHasBytePairs = HWY_TARGET == HWY_AVX2;
+template <class V>
+QUOLL_INLINE V multiply_byte_pairs([[maybe_unused]] V a, [[maybe_unused]] V b) {
+    static_assert(V::kSize == kLanes, "a register");
+    V product = a;
+#if HWY_TARGET == HWY_AVX2
+    __asm__("vpmaddubsw %2, %1, %0" : "=x"(product.v.raw) : "x"(a.v.raw), "x"(b.v.raw));
+#endif
+    return product;
+}
+template <class V>
+QUOLL_INLINE V add_byte_pairs(V sum, [[maybe_unused]] V a, [[maybe_unused]] V b) {
+    static_assert(V::kSize == kLanes, "a register");
+#if HWY_TARGET == HWY_AVX2
+    // Assembly as above.
+    auto product = a.v.raw;
+    __asm__("vpmaddubsw %3, %2, %1\n\tvpaddw %1, %0, %0"
+            : "+x"(sum.v.raw), "=&x"(product)
+            : "x"(a.v.raw), "x"(b.v.raw));
+#endif
+    return sum;
+}
+
 // The i-th signed 8-bit value of each word, or 4-bit one of words whose byte i % 4 holds values
 // i % 4 and, in its upper half, i % 4 + 4; as a float.
 template <int bits, int i, size_t N>

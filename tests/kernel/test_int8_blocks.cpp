@@ -261,7 +261,8 @@ void expect_compiled_bits(const Int8Kernels& kernels, const BlockWeights& w) {
     }
     if (kernels.block_bytes[form]) {
         std::vector<float> out[2];
-        for (const Int8Kernels* each : {&kernels, &compiled}) {
+        for (int e = 0; e < 2; e++) {
+            const Int8Kernels* const each = e ? &compiled : &kernels;
             std::vector<int8_t> values(all * w.k);
             std::vector<ByteRows::Block> units(all * w.blocks);
             std::vector<float> sums(all * w.blocks);
@@ -269,7 +270,7 @@ void expect_compiled_bits(const Int8Kernels& kernels, const BlockWeights& w) {
             const ByteRows bytes = {values.data(), units.data(), (size_t)each->bytes_beside};
             each->block_byte_rows(in.a.data(), (ptrdiff_t)in.row, kBlockRows, w.k, w.block,
                                   (int)w.bits, bytes);
-            std::vector<float>& to = out[each == &compiled];
+            std::vector<float>& to = out[e];
             to.resize(all * w.lanes);
             tile.bytes = &bytes, tile.a_sum = sums.data(), tile.out = to.data();
             each->block_bytes[form](tile);

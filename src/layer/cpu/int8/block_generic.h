@@ -155,6 +155,60 @@ void block_dot_tile(const BlockTile& t) {
         [&](auto m) QUOLL_INLINE_LAMBDA { total[m].store(t.out + (ptrdiff_t)m() * t.out_row); });
 }
 
+// Without dot products of four bytes, those of weights of 4 bits, 0 to 15, are added up in 16 bits:
+// as many as fit, those of kPairGroups k-groups.
+template <int bits>
+constexpr bool kSumsPairs = !s::kHasDotOfFour && s::kHasBytePairs && bits == 4;
+constexpr size_t kPairGroups = 4;
+
+// first: `sum` has nothing yet where pairs are added up.
+template <int bits, bool first>
+QUOLL_INLINE void add_dot(s::veci<s::kLanes>& sum, s::veci<s::kLanes> w, s::veci<s::kLanes> x) {
+    if constexpr (!kSumsPairs<bits>) {
+        sum = s::dot_of_four(sum, w, x);
+    } else if constexpr (first) {
+        sum = s::multiply_byte_pairs(w, x);
+    } else {
+        sum = s::add_byte_pairs(sum, w, x);
+    }
+}
+
+// sum[i] = start(i) and what f(to, first), called for each of so many k-groups, adds to to[i]: to
+// the sum, or to sums of pairs that go to it before they overflow and are set by the first. once:
+// the first k-groups have code of their own, which is faster where the sums fill the registers.
+template <int bits, size_t count, bool once, class S, class F>
+QUOLL_INLINE void add_all(size_t k_groups, const S& start, s::veci<s::kLanes>* sum, const F& f) {
+    using I = s::veci<s::kLanes>;
+    const auto begin = [&]() QUOLL_INLINE_LAMBDA {
+        s::unroll<count>([&](auto i) QUOLL_INLINE_LAMBDA { sum[i] = start(i()); });
+    };
+    if constexpr (!kSumsPairs<bits>) {
+        begin();
+        do f(sum, std::false_type());
+        while (--k_groups);
+        return;
+    }
+    const auto add_pairs = [&](const auto& to) QUOLL_INLINE_LAMBDA {
+        I pairs[count];
+        size_t some = s::min_size(k_groups, kPairGroups);
+        k_groups -= some;
+        f(pairs, std::true_type());
+        while (--some) f(pairs, std::false_type());
+        s::unroll<count>([&](auto i) QUOLL_INLINE_LAMBDA {
+            sum[i] = s::dot_s16(to(i()), pairs[i], I::set(0x10001));
+        });
+    };
+    const auto so_far = [&](size_t i) QUOLL_INLINE_LAMBDA { return sum[i]; };
+    if constexpr (once) {
+        add_pairs(start);
+        while (k_groups) add_pairs(so_far);
+    } else {
+        begin();
+        do add_pairs(so_far);
+        while (k_groups);
+    }
+}
+
 // As block_dot_tile for one row and two panels, which take every value that was loaded twice, with
 // so many of its digits.
 template <int bits, size_t digits>
@@ -174,14 +228,14 @@ void block_row_tile(const BlockTile& t) {
         size_t k_groups = s::min_size(left, t.block) / values;
         left -= k_groups * values;
         I sum[panels * digits];
-        s::unroll<panels * digits>(
-            [&](auto i) QUOLL_INLINE_LAMBDA { sum[i] = I::set(block->start[i() / panels]); });
-        do {
+        const auto start = [&](size_t i)
+                               QUOLL_INLINE_LAMBDA { return I::set(block->start[i / panels]); };
+        const auto add = [&](I* to, auto first) QUOLL_INLINE_LAMBDA {
             I w[panels * words];
             s::unroll<panels>([&](auto p) QUOLL_INLINE_LAMBDA {
                 const int32_t* from = b + p() * s::kLanes;
                 const I bytes = I::load(from) ^ I::set((int)kTurned);
-                __builtin_prefetch(from + kAhead);
+                if (p() * s::kLanes % 16 == 0) __builtin_prefetch(from + kAhead);
                 if constexpr (bits == 4) {
                     w[p * words] = bytes & I::set(15 * kEach);
                     w[p * words + 1] = bytes.template shift_right<4>() & I::set(15 * kEach);
@@ -195,12 +249,13 @@ void block_row_tile(const BlockTile& t) {
                 __builtin_memcpy(&x, a + d * t.k + word * 4, sizeof(x));
                 const I values_of_a = I::set(x);
                 s::unroll<panels>([&](auto p) QUOLL_INLINE_LAMBDA {
-                    I& to = sum[d * panels + p];
-                    to = s::dot_of_four(to, w[p * words + word], values_of_a);
+                    add_dot<bits, decltype(first)::value && word == 0>(
+                        to[d * panels + p], w[p * words + word], values_of_a);
                 });
             });
             b += kPair, a += values;
-        } while (--k_groups);
+        };
+        add_all<bits, panels * digits, false>(k_groups, start, sum, add);
         const V unit = V::set(block->unit);
         s::unroll<panels>([&](auto p) QUOLL_INLINE_LAMBDA {
             V all = s::to_float(sum[p]);
@@ -218,7 +273,7 @@ void block_row_tile(const BlockTile& t) {
 
 template <int bits, size_t digits>
 constexpr BlockTileKernel block_row() {
-    if constexpr (s::kHasDotOfFour) {
+    if constexpr (s::kHasDotOfFour || kSumsPairs<bits>) {
         return &block_row_tile<bits, digits>;
     } else {
         return nullptr;
@@ -246,9 +301,8 @@ void block_bytes_tile(const BlockTile& t) {
         size_t k_groups = s::min_size(left, t.block) / values;
         left -= k_groups * values;
         I sum[kByteRows];
-        s::unroll<kByteRows>([&](auto m)
-                                 QUOLL_INLINE_LAMBDA { sum[m] = I::set(block[m()].start); });
-        do {
+        const auto start = [&](size_t m) QUOLL_INLINE_LAMBDA { return I::set(block[m].start); };
+        const auto add = [&](I* to, auto first) QUOLL_INLINE_LAMBDA {
             const I bytes = I::load(b) ^ I::set((int)kTurned);
             I w[2] = {bytes, bytes};
             if constexpr (bits == 4) {
@@ -258,11 +312,12 @@ void block_bytes_tile(const BlockTile& t) {
             s::unroll<words * kByteRows>([&](auto i) QUOLL_INLINE_LAMBDA {
                 int32_t x;
                 __builtin_memcpy(&x, a + i() * sizeof(x), sizeof(x));
-                I& to = sum[i % kByteRows];
-                to = s::dot_of_four(to, w[i / kByteRows], I::set(x));
+                add_dot<bits, decltype(first)::value && i() / kByteRows == 0>(
+                    to[i % kByteRows], w[i / kByteRows], I::set(x));
             });
             b += kPair, a += words * kByteRows * 4;
-        } while (--k_groups);
+        };
+        add_all<bits, kByteRows, true>(k_groups, start, sum, add);
         const V factor = scales_at(t, scale);
         s::unroll<kByteRows>([&](auto m) QUOLL_INLINE_LAMBDA {
             total[m] = fma(s::to_float(sum[m]) * V::set(block[m()].unit), factor, total[m]);
@@ -281,7 +336,7 @@ void block_bytes_tile(const BlockTile& t) {
 
 template <int bits>
 constexpr BlockTileKernel block_bytes() {
-    if constexpr (s::kHasDotOfFour) {
+    if constexpr (s::kHasDotOfFour || kSumsPairs<bits>) {
         return &block_bytes_tile<bits>;
     } else {
         return nullptr;

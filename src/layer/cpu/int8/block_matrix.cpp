@@ -176,8 +176,9 @@ int BlockMatrix::sum_blocks(const Mat& a, const Option& opt, Mat* sums) const {
 // Left empty where no kernel takes them, and where a value is infinite or NaN.
 int BlockMatrix::make_digits(const Mat& a, const Option& opt, Mat* memory,
                              std::vector<BlockDigits>* digits) const {
-    if (bits_ == 16 || !int8_->block_dot[0][form_]) return kOk;
+    if (bits_ == 16) return kOk;
     const int count = digit_count(a.h, opt);
+    if (!(a.h == 1 ? int8_->block_row[count - 2] : int8_->block_dot[0])[form_]) return kOk;
     const size_t units = sizeof(BlockDigits::Block) * blocks(), row = units + count * (size_t)k_;
     memory->create((int)row, a.h, (size_t)1u, opt.workspace_allocator);
     if (memory->empty()) return kOutOfMemory;
@@ -206,8 +207,7 @@ void BlockMatrix::one_row(const Mat& sums, const BlockDigits& digits, int count,
 }
 
 void BlockMatrix::few_rows(const Mat& a, const Mat& sums, const std::vector<BlockDigits>& digits,
-                           int m, size_t p, float* c,
-                           size_t c_row) const {
+                           int m, size_t p, float* c, size_t c_row) const {
     const size_t lanes = int8_->lanes, n0 = p * lanes, used = std::min(lanes, (size_t)n_ - n0);
     float part[kBlockRows * 64];
     BlockTile tile = panel(p);
@@ -218,7 +218,7 @@ void BlockMatrix::few_rows(const Mat& a, const Mat& sums, const std::vector<Bloc
         if (tile.offset) tile.a_sum = sums.row(i), tile.a_sum_row = sums.w;
         tile.out = used == lanes ? c + i * c_row + n0 : part;
         tile.out_row = used == lanes ? (ptrdiff_t)c_row : (ptrdiff_t)lanes;
-        const auto& kernels = bits_ == 16      ? int8_->half_tile
+        const auto& kernels = bits_ == 16   ? int8_->half_tile
                               : tile.digits ? int8_->block_dot
                                             : int8_->block_tile;
         kernels[rows - 1][form_](tile);

@@ -299,8 +299,9 @@ struct Int8Kernels {
 #define QUOLL_INT8_S16(name, vectors) Int8TileKernel name[kGemmMaxRows];    // [rows - 1]
 #define QUOLL_INT8_INPUT(name, type) Int8InputKernel name[4];               // for pack 1, 4, 8, 16
 // For weights of 4 and of 8 bits; the half_ ones for f16 and bf16; block_dot, which reads digits,
-// is null where the processor multiplies no bytes, as block_bytes, which reads ByteRows, and
-// block_row[digits - 2], which takes one row and two neighbouring panels at once.
+// is null where the processor has no dot products of bytes, as block_bytes, which reads ByteRows,
+// and block_row[digits - 2], which takes one row and two neighbouring panels at once; but AVX2 has
+// these two for weights of 4 bits anyway.
 #define QUOLL_BLOCK_TILES(name) BlockTileKernel name[kBlockRows][2];  // [rows - 1]
 #define QUOLL_BLOCK_DOTS(name) BlockTileKernel name[kBlockRows][2];
 #define QUOLL_BLOCK_BYTES(name) BlockTileKernel name[2];
