@@ -239,16 +239,16 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
     QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
     if (!for_file)
         QUOLL_RETURN_IF_ERROR(run_until_settled(graph, {std::begin(kLast), std::end(kLast)}, make));
-    // Before scalars are chained.
-    if (kFusesMore && !for_file && !graph.back_ends)
+    if (kFusesMore && !for_file && !graph.back_ends) {
+        // Before scalars are chained.
         QUOLL_RETURN_IF_ERROR(run_until_settled(graph, {of<GridSample>(fuse_grid)}, make));
-    if (kFusesMore && !for_file && !graph.back_ends)
         QUOLL_RETURN_IF_ERROR(
             run_until_settled(graph,
                               {of<BinaryOp>(chain_scalars), of<BinaryOp>(fuse_sum_relu),
                                of<InstanceNorm, BatchNorm>(fuse_norm_activation),
                                kHasInt8 ? of<InstanceNorm>(fuse_norm_rounding) : nullptr},
                               make));
+    }
     // Removes constants whose readers have taken them over.
     for (size_t i = 0; i < graph.size(); i++) {
         if (!graph.is<MemoryData>((int)i) || graph.layer((int)i)->tops.size() != 1) continue;

@@ -14,9 +14,8 @@ namespace quoll {
 // on a grid of dst = height x width, its parts [src][height] and [src][width], or n of both: the
 // mask of query i and key y * width + x is rows[i][y] + columns[i][x]; with kv_cache the keys and
 // values so far, [groups][past][size] and [groups][past][out_size], which may be empty or missing.
-// dst = past
-// + cur. Outputs: [heads][src][out_size]; with kv_cache also all keys and values, the cache of the
-// next call.
+// dst = past + cur. Outputs: [heads][src][out_size]; with kv_cache also all keys and values, the
+// cache of the next call.
 class SDPA : public Operator<SDPA> {
 public:
     SDPA();
